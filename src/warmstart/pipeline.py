@@ -14,16 +14,7 @@ from warmstart import config
 from warmstart.errors import Refused, WarmstartError, explain
 from warmstart.model import Brief, Problem, TaskType, Verdict
 from warmstart.ports import Progress
-from warmstart.store import (
-    ProjectStore,
-    SessionRow,
-    Store,
-    TrialRow,
-    TrialStore,
-    UsageStore,
-    may_exist,
-    open_store,
-)
+from warmstart.store import SessionRow, Store, TrialRow, may_exist, open_store
 
 if TYPE_CHECKING:
     from warmstart.archive.library import TranscriptArchive
@@ -165,6 +156,7 @@ class Warmstart:
     ) -> Ingested:
         from warmstart.ingest.records import Recorder
         from warmstart.ingest.run import Ingest
+        from warmstart.store import TrialStore
 
         recorder = Recorder(self.settings.secrets, self.settings.home)
         workers = self._start_workers(jobs) if jobs > 1 else None
@@ -273,6 +265,7 @@ class Warmstart:
     def session(self, name: str) -> Record:
         """Return one session with its calls, by its id or by a unique prefix of its id or key."""
         from warmstart.ingest.records import Record
+        from warmstart.store import UsageStore
 
         row = self.store.find_session(name)
         return Record(row, tuple(self.store.calls_of(row.key)), tuple(UsageStore(self.store).spent_of(row.key)))
@@ -451,6 +444,7 @@ class Warmstart:
         """Return what a session of a scope, in a working folder, may see. "*" stands for every project."""
         from warmstart.projects.resolve import resolve_project
         from warmstart.scopes import EVERYWHERE, Border
+        from warmstart.store import ProjectStore
 
         if not folder or folder == EVERYWHERE:
             return Border(scope, folder or None)
@@ -577,6 +571,7 @@ class Warmstart:
         if self._store is None and not may_exist(self.settings.store_url):
             return None
         from warmstart.redact.identifiers import IdentifierRedactor
+        from warmstart.store import TrialStore
 
         trial = TrialStore(self.store).trial(IdentifierRedactor(self.settings.secrets).identify(session))
         return trial.given if trial else None
@@ -589,6 +584,7 @@ class Warmstart:
         if self._store is None and not may_exist(self.settings.store_url):
             return None
         from warmstart.arms import HOLDOUT, STANDING, find_withheld
+        from warmstart.store import TrialStore
 
         running = TrialStore(self.store).running()
         if running is None:
@@ -645,7 +641,6 @@ class Warmstart:
     ) -> CopiedStore:
         """Copy one store into another, empty one, and verify it. `projects`: only these; `personal`: also personal scopes."""
         from warmstart.ingest.project_book import ProjectBook
-        from warmstart.store import open_store
         from warmstart.store.copying import CopyChoice, StoreCopy
 
         if not may_exist(source):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
@@ -11,7 +12,9 @@ from warmstart.calls.prose import shorten
 from warmstart.calls.words import GENERIC_WORDS, find_words, stem
 from warmstart.model import Brief, NoteOmission
 from warmstart.notes.types import LONGEST_SENTENCE, Note, NoteKind
-from warmstart.notes.where import Where
+
+if TYPE_CHECKING:
+    from warmstart.notes.where import Where
 
 BUDGET = 300
 HEADING = "Known in this project from earlier sessions (in brackets: how many met it):"

@@ -6,6 +6,7 @@ Apart from the library, which learns: agents wait for a brief, and learning load
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -13,10 +14,11 @@ from warmstart.dialects.tokens import estimate
 from warmstart.model import Brief, NoteOmission
 from warmstart.notes.brief import add_where, reserve_line, write_brief
 from warmstart.notes.register import RULES, NoteRegister
-from warmstart.notes.types import Note
-from warmstart.notes.visits import look_up_where
-from warmstart.notes.where import FILES, Where
+from warmstart.notes.types import MOST_FILES, Note
 from warmstart.scopes import SHARED
+
+if TYPE_CHECKING:
+    from warmstart.notes.where import Where
 
 _OWN_FILES = ("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
 _LARGEST_FILE = 100_000
@@ -51,23 +53,26 @@ class ProjectBriefs(NoteRegister):
 
         `adds`: the session was given it before its task was known; only the files that the task leads to are added.
         """
-        where = self.where(task, project=project, scope=scope, root=root) if task else Where()
+        where = self.where(task, project=project, scope=scope, root=root) if task else None
         notes = () if adds else self.notes_for(project, scope, agent)
         if root is not None and not root.is_dir():  # another machine's folder: nothing can be checked there
             root = None
         gone = {note.id for note in notes if not still_holds(note, root)} if root is not None else set()
         notes = tuple(note for note in notes if note.id not in gone)
         said = read_own_files(root) if root is not None else ""
-        room = budget - reserve_line(where, estimate, budget)
+        room = budget - reserve_line(where, estimate, budget) if where else budget
         brief = write_brief(notes, estimate, task=task, budget=room, said=said, project=project)
         disproved = tuple(NoteOmission(name, f"not true any more in {root}") for name in sorted(gone))
         brief = structs.replace(brief, omitted=(*disproved, *brief.omitted))
-        return add_where(brief, where, estimate, budget)
+        return add_where(brief, where, estimate, budget) if where else brief
 
     def where(
-        self, text: str, *, project: str | None, scope: str = "", root: Path | None = None, limit: int = FILES
+        self, text: str, *, project: str | None, scope: str = "", root: Path | None = None, limit: int = MOST_FILES
     ) -> Where:
         """Return the files that earlier requests like this one led to, or why none is named."""
+        from warmstart.notes.visits import look_up_where
+        from warmstart.notes.where import Where
+
         if not project:
             return Where(silent="the request belongs to no project")
         return look_up_where(self._notes, RULES, text, project=project, scope=scope, root=root, limit=limit)

@@ -9,7 +9,6 @@ from msgspec import structs
 
 from warmstart.config import Settings
 from warmstart.errors import Refused
-from warmstart.notes.index_files import delete_indexes, is_current, write_folders, write_index
 from warmstart.notes.types import Note, NoteKind, NoteStatus
 from warmstart.store import Store
 from warmstart.store.notes import NoteDecision, NoteRow, NoteStore
@@ -65,6 +64,8 @@ class NoteRegister:
 
     def write_indexes(self) -> None:
         """Write the index files that hooks read, one a project, and the map from folders to them."""
+        from warmstart.notes.index_files import delete_indexes, write_folders, write_index
+
         home = self._settings.home
         paths = {
             (project, scope): write_index(home, project, notes, scope=scope, roots=self._notes.roots(project))
@@ -76,6 +77,8 @@ class NoteRegister:
 
     def find_old_indexes(self) -> Sequence[str]:
         """Return the projects whose index file is missing or does not hold their notes as they are now."""
+        from warmstart.notes.index_files import is_current
+
         home = self._settings.home
         return [
             project

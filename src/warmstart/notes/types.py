@@ -15,6 +15,7 @@ KINDS: tuple[NoteKind, ...] = (
 NoteStatus = Literal["proposed", "active", "retired"]
 BY_PERSON = "person:"  # the beginning of the key of a note whose cause no rule recognises
 DECIDED = " by a person"  # the end of a decision that a person made
+MOST_FILES = 10  # that an answer names to which earlier requests led
 LONGEST_SENTENCE = 300  # characters that a person may write
 Level = Literal["off", "tell", "correct", "stop"]
 Action = Literal["none", "tell", "correct", "stop"]

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import structs
 
 from warmstart.notes.touched import Visit, merge_visits
-from warmstart.notes.where import FILES, Where, find_where
+from warmstart.notes.types import MOST_FILES
+from warmstart.notes.where import Where, find_where
 from warmstart.store.notes import NoteStore
 
 _visits = msgspec.json.Decoder(Visit)  # skips what else a digest holds
@@ -22,7 +23,7 @@ def look_up_where(
     project: str,
     scope: str = "",
     root: Path | None = None,
-    limit: int = FILES,
+    limit: int = MOST_FILES,
 ) -> Where:
     """Return the files that requests like this one led to in a project, as one scope knows it."""
     bodies = [body for _key, body in notes.digests(project, scope, rules)]

@@ -20,8 +20,8 @@ from warmstart import lazy_regex as re
 from warmstart.calls.words import AGENT_WORDS, stem
 from warmstart.notes.touched import Visit, drop_addresses, split_path, split_request
 from warmstart.notes.trust import is_harmless
+from warmstart.notes.types import MOST_FILES
 
-FILES = 10  # that are named at most
 _CANDIDATES = 3  # times as many are looked up on the disk
 _MOST_VISITS = 400  # the latest sessions of a project that are looked at
 _HALF_LIFE = 3.0  # sessions after which an edit counts half
@@ -96,7 +96,7 @@ def find_where(
     text: str,
     *,
     folder: str = "",
-    limit: int = FILES,
+    limit: int = MOST_FILES,
     root: Path | None = None,
 ) -> Where:
     """Return the files that requests like this one led to. `root`: the project on this disk, where files must exist."""
@@ -111,8 +111,8 @@ def find_where(
         return Where(silent="no earlier request is similar")
     supported = Counter(path for visit in like for path in visit.edited)
     shown: list[LikelyFile] = []
-    for file in rank_files(visits, words, folder=folder, limit=_CANDIDATES * FILES):
-        if len(shown) < FILES and is_harmless(file.path) and _is_there(file.path, root):
+    for file in rank_files(visits, words, folder=folder, limit=_CANDIDATES * MOST_FILES):
+        if len(shown) < MOST_FILES and is_harmless(file.path) and _is_there(file.path, root):
             count = supported[file.path]
             shown.append(structs.replace(file, sessions=count, reason=_EDITED_BY_LIKE if count else file.reason))
     if not shown:
@@ -160,7 +160,7 @@ def find_like(visits: Sequence[Visit], words: Sequence[str]) -> list[Visit]:
 
 
 def rank_files(
-    visits: Sequence[Visit], words: Sequence[str], *, folder: str = "", limit: int = FILES
+    visits: Sequence[Visit], words: Sequence[str], *, folder: str = "", limit: int = MOST_FILES
 ) -> list[LikelyFile]:
     """Return the files that a request will likely edit, the likeliest first.
 

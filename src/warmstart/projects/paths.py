@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from urllib.parse import unquote
 
 from warmstart import lazy_regex as re
 from warmstart.projects.worktrees import find_worktree
@@ -99,6 +98,8 @@ def is_broad(folder: str) -> bool:
 def clean_folder(folder: str) -> str:
     """Return a folder with forward slashes, without `..`, trailing slash and macOS' /private; a drive in upper case."""
     if folder.startswith("file://"):
+        from urllib.parse import unquote  # agents wait for commands that resolve a plain folder
+
         folder = unquote(folder.removeprefix("file://"))
     if drive := _DRIVE.match(folder):
         below = _resolve(folder[drive.end() :].replace("\\", "/").lstrip("/") or ".", outside=True)

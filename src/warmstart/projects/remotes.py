@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote
-
 from warmstart import lazy_regex as re
 
 _LONGEST = 300  # characters
@@ -29,6 +27,8 @@ def normalise_remote(address: str | None) -> str | None:
     parts = _URL.match(text) or (None if "://" in text else _SCP.match(text))
     if parts is None or parts.groupdict().get("scheme", "").lower() == "file":
         return None
+    from urllib.parse import unquote  # agents wait for commands that ask for no remote
+
     host = _name_host(parts["host"])
     segments = [segment for segment in unquote(parts["path"]).split("/") if segment not in ("", ".")]
     if segments:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from warmstart.addresses import could_be_mistyped
 from warmstart.errors import ConfigError, StoreError
-from warmstart.store.places import PlaceStore
-from warmstart.store.projects import ProjectFolder, ProjectStore
-from warmstart.store.proposals import ProposalStore
 from warmstart.store.protocol import Store
 from warmstart.store.rows import (
     CallRow,
@@ -33,9 +31,14 @@ from warmstart.store.rows import (
 )
 from warmstart.store.sqlite import KIND, SqliteStore
 from warmstart.store.sqlite_file import explain
-from warmstart.store.templates import TemplateStore, name_shelf
-from warmstart.store.trials import TrialStore
-from warmstart.store.usage import UsageStore
+
+if TYPE_CHECKING:
+    from warmstart.store.places import PlaceStore
+    from warmstart.store.projects import ProjectFolder, ProjectStore
+    from warmstart.store.proposals import ProposalStore
+    from warmstart.store.templates import TemplateStore, name_shelf
+    from warmstart.store.trials import TrialStore
+    from warmstart.store.usage import UsageStore
 
 __all__ = [
     "CallRow",
@@ -69,10 +72,29 @@ __all__ = [
     "open_store",
 ]
 
+_LATER = {  # name -> its module, loaded when the name is first used: a command for which an agent waits needs few
+    "PlaceStore": "places",
+    "ProjectFolder": "projects",
+    "ProjectStore": "projects",
+    "ProposalStore": "proposals",
+    "TemplateStore": "templates",
+    "TrialStore": "trials",
+    "UsageStore": "usage",
+    "name_shelf": "templates",
+}
 SCHEME = "sqlite:///"
 SERVERS = ("postgresql://", "postgres://")
 SAFE_SQLITE = (3, 51, 3)  # older versions can corrupt a WAL database under two writers
 MAGIC = b"SQLite format 3\0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return value
 
 
 def open_store(url: str | Path, *, patience: float = 60.0) -> Store:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -12,7 +12,9 @@ from msgspec import structs
 from warmstart.store.notes import NoteStore
 from warmstart.store.protocol import Store
 from warmstart.store.rows import ProjectNameRow, TemplateRow
-from warmstart.store.templates import TemplateStore
+
+if TYPE_CHECKING:
+    from warmstart.store.templates import TemplateStore
 
 # Named queries that move the rows of one table to another project: (new project, old project).
 MOVES = ("move_live", "move_trials")
@@ -147,6 +149,8 @@ class ProjectStore:
 
     def _follow(self, old: str, new: str) -> None:
         """Move what belongs to the sessions that left a project, and everything else if no session is left in it."""
+        from warmstart.store.templates import TemplateStore
+
         templates = TemplateStore(self.store)
         emptied = not self.store.rows("has_sessions_of", (old,))[0][0]
         for columns in self.store.rows("templates_of_project", (old,)):

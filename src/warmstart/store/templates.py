@@ -14,9 +14,6 @@ from warmstart.scopes import EVERYWHERE
 from warmstart.store.protocol import Store
 from warmstart.store.rows import ExampleRow, FoundRow, TemplateRow
 
-_template = msgspec.json.Decoder(Template)
-_example = msgspec.json.Decoder(Example)
-_effect = msgspec.json.Decoder(Effect)
 _costs = msgspec.json.Decoder(dict[str, int])
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -96,7 +93,7 @@ class TemplateStore:
     def facts(self, name: str, version: int, body: str) -> Template | None:
         """Return a template without its examples; None, and an entry in `problems`, if it cannot be read."""
         try:
-            return _template.decode(body)
+            return msgspec.json.decode(body, type=Template)
         except _BROKEN as error:
             self._report(name, version, error)
             return None
@@ -109,7 +106,7 @@ class TemplateStore:
     def decode(self, row: ExampleRow) -> Example | None:
         """Return the example of a row; None, and an entry in `problems`, if it cannot be read."""
         try:
-            return _example.decode(row.body)
+            return msgspec.json.decode(row.body, type=Example)
         except _BROKEN as error:
             self._report(row.name, row.version, error)
             return None
@@ -206,7 +203,7 @@ class TemplateStore:
     def effect(self, body: str | None) -> Effect | None:
         """Decode a measured effect; None if there is none or it cannot be read."""
         try:
-            return _effect.decode(body) if body else None
+            return msgspec.json.decode(body, type=Effect) if body else None
         except _BROKEN:
             return None
 

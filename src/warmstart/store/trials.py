@@ -12,8 +12,6 @@ from warmstart.store.protocol import Store
 from warmstart.store.rows import ExperimentRow, TrialRow
 
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_picks = msgspec.json.Decoder(list[Pick])
-_measures = msgspec.json.Decoder(Measures)
 
 
 class TrialPlace(msgspec.Struct, frozen=True):
@@ -23,13 +21,10 @@ class TrialPlace(msgspec.Struct, frozen=True):
     project: str = ""
 
 
-_place = msgspec.json.Decoder(TrialPlace)
-
-
 def read_place(trial: TrialRow) -> TrialPlace:
     """Return the scope and project of a trial's session. Trials of earlier versions name no scope: the machine's own user."""
     try:
-        return _place.decode(trial.task)
+        return msgspec.json.decode(trial.task, type=TrialPlace)
     except _BROKEN:
         return TrialPlace()
 
@@ -85,7 +80,7 @@ class TrialStore:
     def picks(self, trial: TrialRow) -> list[Pick] | None:
         """Return the examples chosen for a session; None, and an entry in `problems`, if they cannot be read."""
         try:
-            return _picks.decode(trial.picks)
+            return msgspec.json.decode(trial.picks, type=list[Pick])
         except _BROKEN as error:
             self.problems.append(Problem(f"session {trial.session}", f"its record cannot be read: {error}"))
             return None
@@ -93,7 +88,7 @@ class TrialStore:
     def measures(self, trial: TrialRow) -> Measures | None:
         """Return the measures of a session; None if they are unknown."""
         try:
-            return _measures.decode(trial.measures) if trial.measures else None
+            return msgspec.json.decode(trial.measures, type=Measures) if trial.measures else None
         except _BROKEN as error:
             self.problems.append(Problem(f"session {trial.session}", f"its measures cannot be read: {error}"))
             return None
