@@ -42,7 +42,8 @@ from corpus_projects import NAMES, PROJECTS, open_project
 from warmstart.model import PastSession
 from warmstart.notes.digest import digest_session
 from warmstart.notes.touched import Visit, merge_visits, split_path, split_request
-from warmstart.notes.where import FILES, find_named, find_where, rank_files
+from warmstart.notes.types import MOST_FILES
+from warmstart.notes.where import find_named, find_where, rank_files
 
 SHARE = 0.7  # of the sessions, which only teach
 METHODS = ("where", "popular", "recent", "bm25")
@@ -129,7 +130,7 @@ class Replay:
         new = Visit(visit.session, visit.at, visit.folder, split_request(request))
         names_files = bool(find_named(request, history))
         for name, rank in RANKERS.items():
-            first = set(rank(history, new)[:FILES])
+            first = set(rank(history, new)[:MOST_FILES])
             hit = (sum(path in first for path in known), len(known))
             self.hits[name].append(hit)
             if not names_files:
