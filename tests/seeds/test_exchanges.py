@@ -192,7 +192,9 @@ def test_of_200_planted_values_none_is_in_any_seed(tmp_path: Path) -> None:
                 seed = ws.provision(Task(text=text, dialect=dialect, budget=6_000, examples=40))
                 assert seed
                 shown += json.dumps(seed.messages) + (seed.text or "")
-        assert not ws.provision(Task(text="pay the order now"))  # it names no secret: a model would copy the made-up one
+        assert not ws.provision(
+            Task(text="pay the order now")
+        )  # it names no secret: a model would copy the made-up one
         stored = json.dumps([str(template) for _row, template in ws.templates.find()])
     assert [value for value in planted if value in shown] == []
     assert [value for value in planted if value in stored] == []
