@@ -1,8 +1,8 @@
 """What leaves: the notes and templates of chosen projects, redacted for others, each checked once more as text.
 
 Only what a person or the policy decided to use is shared; nothing of personal scopes, no person's refusals, and nothing
-that came from somebody else. An item whose trigger or fix names a person or a machine would be of no use elsewhere and
-is left out, with the reason.
+that came from somebody else, except a note whose sentence you rewrote: that sentence is yours. An item whose trigger or
+fix names a person or a machine would be of no use elsewhere and is left out, with the reason.
 """
 
 from __future__ import annotations
@@ -79,8 +79,19 @@ class ItemSelector:
     def select(self, projects: Collection[str]) -> Selection:
         """Return the items of projects. The rules of agents and shared templates of no project always belong to them."""
         self._left = []
+        self._read_sentences(projects)
         items = [*self._select_notes(projects), *self._select_templates(projects)]
         return Selection(tuple(item for item in items if self._passes(item)), tuple(self._left))
+
+    def _read_sentences(self, projects: Collection[str]) -> None:
+        """Look for names in what a person may have written: no session holds those sentences."""
+        for note in self._notes.list():
+            if not note.project or note.project in projects:
+                self._people.learn_prose(note.text)
+                self._people.learn_prose(note.decision)
+        for row, template in self._templates.find(border=Border("", EVERYWHERE)):
+            for text in (row.reason, template.description):
+                self._people.learn_prose(text)
 
     def check_project(self, project: str) -> str | None:
         """Return why a project's name must not leave; None if it may."""
@@ -99,7 +110,9 @@ class ItemSelector:
         for note in self._notes.list():
             if note.project and note.project not in projects:
                 continue
-            if note.source is not None or note.status == "proposed" or note.scope not in _OWN:
+            if note.status == "proposed" or note.scope not in _OWN:
+                continue
+            if note.source is not None and not note.is_written:
                 continue
             if item := self._share_note(note, trials.get(note.id)):
                 yield item
@@ -110,7 +123,7 @@ class ItemSelector:
             return None
         scope = SharingScope(self._redactor, self._people)
         plain = {name: getattr(note, name) for name in _SIGNED}
-        safe = {name: str(scope.value(text)) for name, text in plain.items()}
+        safe = {name: str(scope.value(text)) for name, text in plain.items()} | {"text": scope.sentence(note.text)}
         if changed := [name for name in _SIGNED[1:] if safe[name] != plain[name]]:
             self._leave("note", note.id, note.text, f"its {changed[0]} names a person, a machine or a secret")
             return None
@@ -124,16 +137,9 @@ class ItemSelector:
             id=note.id,
             project=note.project,
             status="retired" if note.status == "retired" else "active",
-            reason=str(scope.value(note.decision))[:600] if note.status == "retired" else "",
+            reason=scope.sentence(note.decision)[:600] if note.status == "retired" else "",
             note=shared,
-            evidence=ItemEvidence(
-                sessions=note.support,
-                people=note.people,
-                failed=note.failures,
-                worked=note.against,
-                rate=round(min(1.0, max(0.0, note.rate)), 2),
-                effect=_describe_trial(trial),
-            ),
+            evidence=_describe_support(note, trial),
         )
 
     # Templates
@@ -178,7 +184,7 @@ class ItemSelector:
             id=own,
             project=project,
             status="retired" if row.status == "retired" else "active",
-            reason=str(scope.value(row.reason))[:600] if row.status == "retired" else "",
+            reason=scope.sentence(row.reason)[:600] if row.status == "retired" else "",
             template=msgspec.json.decode(msgspec.json.encode(to_record(safe))),  # as it will be read
             evidence=ItemEvidence(
                 sessions=len(template.source_sessions), effect=_describe_effect(self._templates.find_effect(row))
@@ -204,6 +210,19 @@ class ItemSelector:
 
     def _leave(self, type: str, id: str, title: str, reason: str) -> None:
         self._left.append(LeftOut(type=type, id=id, title=title, reason=reason))
+
+
+def _describe_support(note: Note, trial: NoteTrial | None) -> ItemEvidence:
+    if note.source is not None:
+        return ItemEvidence(effect=_describe_trial(trial))  # the counts are another signer's
+    return ItemEvidence(
+        sessions=note.support,
+        people=note.people,
+        failed=note.failures,
+        worked=note.against,
+        rate=round(min(1.0, max(0.0, note.rate)), 2),
+        effect=_describe_trial(trial),
+    )
 
 
 def _describe_trial(trial: NoteTrial | None) -> ItemEffect | None:
@@ -242,8 +261,8 @@ def collect_people(
 ) -> PersonalWords:
     """Return the names of people that the machine and the sessions of projects give away."""
     people = PersonalWords((*settings.bundle.hide, *hide))
-    for word in _name_machine(settings):
-        people.add(word)
+    for name in _name_machine(settings):
+        people.add_account(name)
     for history in histories:
         for session in history:
             if session is not None:
@@ -253,13 +272,16 @@ def collect_people(
 
 def _read_session(people: PersonalWords, session: PastSession) -> None:
     people.learn_prose(session.task)
-    people.learn(f"{session.folder or ''}/ {session.root or ''}/")
+    places = f"{session.folder or ''}/ {session.root or ''}/"
+    people.learn(places)
+    people.learn_code(places)
     for call in session.calls:
         for prose in (call.intent, call.asked, call.closing):
             if prose:
                 people.learn_prose(prose)
         for text in _list_texts(call.arguments):
             people.learn(text)
+            people.learn_code(text)
         people.learn(call.excerpt or "")
 
 
