@@ -17,6 +17,7 @@ from loopback import serving
 from notes.stored import GONE, RIGHT, THERE, WRONG
 from transcripts import CART
 from warmstart.bundles.git import PushRejected
+from warmstart.bundles.places import name_place
 from warmstart.errors import ConfigError, Refused, SourceError
 from warmstart.store.occurrences import NoteOccurrence, OccurrenceStore
 
@@ -150,6 +151,88 @@ class TestFlow:
             (waiting,) = [item for item in ws.bundles.waiting() if item.name == only_note(ben).id]
         assert waiting.effect.startswith("works: failure rate")
         assert "-0.75 [" in waiting.effect
+
+
+class TestUpdates:
+    def test_a_signers_change_replaces_what_you_did_not_touch(self, team):
+        anna, ben, repository = team
+        anna.push(repository)
+        ben.pull(repository, approve=True)
+        first = only_note(ben)
+        with anna.open() as ws:
+            ws.notes.edit(only_note(anna).id, "use bun here")
+        anna.push(repository)
+        assert commands(ben.pull(repository)) == ["updated"]
+        assert only_note(ben, status="active").text == first.text  # until Ben decides
+        with ben.open() as ws:
+            (waiting,) = [item for item in ws.bundles.waiting() if item.title == "use bun here"]
+            assert waiting.reason == f"replaces note {first.id}: {first.text}"
+        assert commands(ben.pull(repository, approve=True)) == ["approved"]
+        note = only_note(ben)
+        assert (note.id, note.text, note.status) == (first.id, "use bun here", "active")
+        assert commands(ben.pull(repository)) == ["same"]
+
+    def test_a_change_that_is_taken_back_no_longer_waits(self, team):
+        anna, ben, repository = team
+        anna.push(repository)
+        ben.pull(repository, approve=True)
+        old = only_note(anna)
+        for text in ("use bun here", "always use bun here", old.text):
+            with anna.open() as ws:
+                ws.notes.edit(old.id, text)
+            anna.push(repository)
+            ben.pull(repository)
+        assert only_note(ben).text == old.text
+
+    def test_your_own_edit_is_kept_and_shared_as_yours(self, team):
+        anna, ben, repository = team
+        anna.push(repository)
+        ben.pull(repository, approve=True)
+        with ben.open() as ws:
+            ws.notes.edit(only_note(ben).id, "bun works, rtk does not")
+        assert commands(ben.push(repository)) == ["beside"]
+        assert commands(ben.push(repository)) == ["same"]
+        anna.trust(ben)
+        changes = {item.signer: item.change for item in anna.pull(repository).items if "/command-" in item.file}
+        assert changes == {"you": "yours", "ben": "conflict"}
+        with anna.open() as ws:
+            (theirs,) = [note for note in ws.notes.list(kind="command") if note.source]
+            assert (theirs.text, theirs.support) == ("bun works, rtk does not", 0)  # Anna's counts are not Ben's
+        with ben.open() as ws:
+            ws.notes.edit(only_note(ben).id, "bun works, rtk never")
+        ben.push(repository)
+        anna.pull(repository, approve=True)
+        with anna.open() as ws:
+            assert [note.text for note in ws.notes.list(kind="command") if note.source] == ["bun works, rtk never"]
+
+    def test_one_repository_has_one_name(self, team, monkeypatch):
+        anna, ben, repository = team
+        with anna.open() as ws:
+            ws.capture("anna-0", name="cart", approve=True, anyway=True)
+        anna.push(repository)
+        ben.pull(repository, approve=True)
+        monkeypatch.chdir(repository.parent)
+        for address in ("team.git", "./team", f"{repository}/", f"file://{repository}"):
+            pulled = ben.pull(address)
+            assert pulled.place == str(repository)
+            assert {item.change for item in pulled.items} == {"same"}
+
+    def test_an_item_is_its_signers_wherever_it_lies(self, team, tmp_path):
+        anna, ben, repository = team
+        with anna.open() as ws:
+            ws.capture("anna-0", name="cart", approve=True, anyway=True)
+        anna.push(repository)
+        ben.pull(repository, approve=True)
+        git("clone", "--quiet", "--bare", repository, tmp_path / "moved.git")
+        assert {item.change for item in ben.pull(tmp_path / "moved.git").items} == {"same"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["git@github.com:acme/notes.git", "https://github.com/acme/notes", "ssh://git@github.com/acme/notes.git/"],
+)
+def test_addresses_of_one_repository_have_one_name(address):
+    assert name_place(address) == "github.com/acme/notes"
 
 
 class TestConflicts:
@@ -316,6 +399,12 @@ class TestSignatures:
         assert (ben.home / "bundles" / "signing.key").stat().st_mode & 0o777 == 0o600
 
 
+def _pack_nothing(folder: Path) -> bytes:
+    with tarfile.open(folder / "empty.tar.gz", "w:gz"):
+        pass
+    return (folder / "empty.tar.gz").read_bytes()
+
+
 class TestPlaces:
     def test_a_folder_and_its_archives(self, team, tmp_path):
         anna, ben, _repository = team
@@ -363,6 +452,8 @@ class TestPlaces:
 
         with serving(Handler) as url:
             assert "note new" in list_changes(ben.pull(f"http://{url}/team/b.tar.gz"))
+            data = _pack_nothing(tmp_path)
+            assert "note retirement proposed" in list_changes(ben.pull(f"http://{url}/team/b.tar.gz"))
 
     def test_a_branch_is_for_a_pull_request(self, team):
         anna, ben, repository = team

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from warmstart.bundles.items import BundleItem
+from warmstart.bundles.places import name_place
 from warmstart.errors import Refused, SourceError
 from warmstart.judging.outcome import judge_result
 from warmstart.model import Template
@@ -17,6 +18,7 @@ from warmstart.notes.types import Note, NoteSource
 from warmstart.store import Store
 from warmstart.templates.bundles import read_bundle
 from warmstart.templates.library import TemplateLibrary
+from warmstart.templates.origins import TemplateOrigin, read_origin
 
 RETIREMENT = "retirement proposed"
 _GONE = "it is no longer in the bundle"
@@ -59,6 +61,7 @@ class ItemReceiver:
         self._notes = notes
         self._templates = templates
         self._place = place
+        self._name = name_place(place)
 
     def receive(
         self, accepted: Mapping[str, tuple[BundleItem, str]], *, kept: Collection[str], approve: bool
@@ -134,7 +137,7 @@ class ItemReceiver:
             template = self._read_template(path, item)
             if signer == "you" and self._has_own(template.name):
                 return self._describe(path, item, signer, "yours", template.name)
-            learned = self._templates.receive(template, f"{self._place} {path}", signer)
+            learned = self._templates.receive(template, TemplateOrigin(place=self._place, file=path, signer=signer))
         except (Refused, SourceError) as error:
             return self._describe(path, item, signer, "refused", reason=str(error))
         change = "conflict" if learned.change == "new" and learned.name != template.name else learned.change
@@ -158,7 +161,9 @@ class ItemReceiver:
         proposed = []
         for note in self._notes.list():
             source = note.source
-            if source is None or source.place != self._place or note.status == "retired" or source.file in alive:
+            if source is None or name_place(source.place) != self._name or note.status == "retired":
+                continue
+            if source.file in alive:
                 continue
             reason = reasons.get(source.file, _GONE)
             if source.file and self._notes.propose_retirement(note, reason):
@@ -174,9 +179,11 @@ class ItemReceiver:
                         reason=reason,
                     )
                 )
-        for path, row in self._templates.find_received(self._place):
-            reason = reasons.get(path, _GONE)
-            if path not in alive and self._templates.propose_retirement(row, BUNDLE, reason):
+        for origin, row in self._templates.find_received():
+            reason, path = reasons.get(origin.file, _GONE), origin.file
+            if name_place(origin.place) != self._name or path in alive:
+                continue
+            if self._templates.propose_retirement(row, BUNDLE, reason):
                 proposed.append(
                     ReceivedItem(
                         type="template",
@@ -195,11 +202,13 @@ class ItemReceiver:
         if item.status != "proposed" or item.change not in ("new", "updated", "same", "conflict"):
             return item
         reason = f"approved at pull, signed by {item.signer}"
+        name = item.name
         if item.type == "note":
-            self._notes.approve(item.name, reason=reason)
+            name = self._notes.approve(item.name, reason=reason).id
         else:
             self._templates.approve(item.name, reason=reason)
-        return structs.replace(item, status="active", change="approved" if item.change == "same" else item.change)
+        change = "approved" if item.change == "same" else item.change
+        return structs.replace(item, name=name, status="active", change=change)
 
     def list_waiting(self) -> tuple[WaitingItem, ...]:
         """Return what came from any bundle and waits for a decision."""
@@ -225,8 +234,8 @@ class ItemReceiver:
                 )
             )
         for row, template in self._templates.find():
-            source = template.provenance.source or ""
-            if template.provenance.origin != "imported" or ", signed by " not in source or row.status == "retired":
+            origin = read_origin(template.provenance.source)
+            if template.provenance.origin != "imported" or origin is None or row.status == "retired":
                 continue
             decisions = self._templates.show(row.name)[2]
             retirement = decisions[-1].reason if decisions and decisions[-1].by == BUNDLE else None
@@ -239,8 +248,8 @@ class ItemReceiver:
                         project=row.project,
                         status=row.status,
                         waits_for="approval" if retirement is None else "retirement",
-                        source=source.rpartition(", signed by ")[0].partition(" templates/")[0],
-                        signer=source.rpartition(", signed by ")[2],
+                        source=origin.place,
+                        signer=origin.signer,
                         reason=retirement or "; ".join(template.provenance.suspicions),
                     )
                 )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from warmstart.bundles.git import Author, GitRemote, hide_user, is_repository
 from warmstart.bundles.items import LARGEST, is_item_path
 from warmstart.errors import Refused, SourceError, explain
 from warmstart.model import Problem
+from warmstart.projects.remotes import normalise_remote
 
 MOST_FILES = 10_000
 MOST_BYTES = 64 << 20
@@ -47,7 +48,7 @@ class CommitFacts(Struct, frozen=True, kw_only=True):
 class BundlePlace(Protocol):
     """A place that holds a bundle."""
 
-    shown: str  # its address without a password
+    shown: str  # its address without a password, the same however it was written
 
     def read(self) -> BundleFiles:
         """Return the files."""
@@ -88,7 +89,7 @@ class GitBundle:
     """A bundle in a git repository."""
 
     def __init__(self, remote: GitRemote, branch: str | None) -> None:
-        self.shown = remote.shown
+        self.shown = name_place(remote.shown)
         self._remote = remote
         self._branch = branch
         self._base: tuple[str, str | None] | None = None
@@ -231,7 +232,7 @@ def open_place(address: str, home: Path, branch: str | None = None, *, create: b
     `create`: a folder that does not exist yet is made when it is written.
     """
     scheme = urlsplit(address).scheme.lower() if "://" in address else ""
-    path = Path(address).expanduser() if not scheme else None
+    path = _find_path(address) if not scheme else None
     if urlsplit(address).path.lower().endswith(_ARCHIVES) and (scheme or (path and path.is_file())):
         yield ArchiveBundle(hide_user(address), lambda: _fetch(address, path))
     elif path is not None and not is_repository(path) and not _is_remote(address, path):
@@ -239,10 +240,24 @@ def open_place(address: str, home: Path, branch: str | None = None, *, create: b
             raise Refused(f"{path} is a folder, not a repository: --branch means nothing there")
         yield FolderBundle(path, create=create)
     else:
-        with GitRemote(
-            str(path.absolute()) if path is not None and path.exists() else address, home / "bundles"
-        ) as remote:
+        with GitRemote(str(path) if path is not None and path.exists() else address, home / "bundles") as remote:
             yield GitBundle(remote, branch)
+
+
+def name_place(address: str) -> str:
+    """Return one name for all ways of writing the address of a repository: `github.com/team/notes`, or its folder."""
+    if address.startswith("file://"):
+        return str(_find_path(unquote(urlsplit(address).path)))
+    return normalise_remote(address) or address.rstrip("/")
+
+
+def _find_path(address: str) -> Path:
+    """Return the folder or file that an address without a scheme may mean; git also finds NOTES.git as NOTES."""
+    path = Path(address).expanduser()
+    bare = path.with_name(f"{path.name}.git") if path.name not in ("", "..") else path
+    if not path.exists() and bare.is_dir():
+        path = bare
+    return path.resolve()
 
 
 def _is_remote(address: str, path: Path) -> bool:

@@ -80,7 +80,10 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
         return next((omission.reason for omission in brief.omitted if omission.note == note.id), None)
 
     def approve(self, name: str, *, reason: str = "") -> Note:
-        """Activate a note: a person's decision. `reason` is kept on the record."""
+        """Activate a note: a person's decision. `reason` is kept on the record.
+
+        A signer's change takes the place of the note that it changes: the returned note has that one's id.
+        """
         return self._store_decision(self._find(name), "active", "approved", reason)
 
     def retire(self, name: str, *, reason: str = "") -> Note:
@@ -226,10 +229,14 @@ class NoteLibrary(NoteLearner, ProjectBriefs, ReceivedNotes):
         now = self._clock()
         decided = structs.replace(note, status=status, decision=f"{verb}{DECIDED}")
         with self._store.writing():
+            if status == "active" and note.source is not None and note.source.replaces:  # a signer's change
+                self._notes.delete(note.id)
+                source = structs.replace(note.source, replaces="")
+                decided = structs.replace(decided, id=note.source.replaces, source=source)
             self._notes.put(
-                NoteRow(note.id, note.project, decided.scope, note.kind, status, encode(decided).decode(), now)
+                NoteRow(decided.id, note.project, decided.scope, note.kind, status, encode(decided).decode(), now)
             )
-            self._notes.decide(NoteDecision(note.id, status, PERSON, why, now))
+            self._notes.decide(NoteDecision(decided.id, status, PERSON, why, now))
         self.write_indexes()
         return decided
 

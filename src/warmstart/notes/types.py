@@ -30,6 +30,7 @@ class NoteSource(Struct, frozen=True, kw_only=True):
     key: str = ""  # the signer's public key
     revision: int = 0  # of the signer's item
     effect: str = ""  # that the signer measured
+    replaces: str = ""  # the id of the signer's earlier note, which this one replaces once it is approved
 
 
 class Note(Struct, frozen=True, kw_only=True):

@@ -37,6 +37,7 @@ from warmstart.templates.build_sources import BuildSources, find_build_sources
 from warmstart.templates.bundles import read_bundles
 from warmstart.templates.export import redact_template, write_bundle
 from warmstart.templates.mine import LearnLimits, MiningOptions, RefusedSession, capture, check_capture, mine
+from warmstart.templates.origins import TemplateOrigin, read_origin
 from warmstart.templates.register import PERSON, LearnedTemplate, kind_of
 from warmstart.templates.secret_stand_ins import put_stand_ins_in
 from warmstart.templates.settle import LearnedTemplates
@@ -291,34 +292,36 @@ class TemplateLibrary(LearnedTemplates):
                         self._make_room({(row.category, row.project, row.scope)}, {learned.name for learned in kept})
         return Imported(templates=tuple(map(self._refresh, kept)), problems=tuple(problems))
 
-    def receive(self, template: Template, source: str, signer: str) -> LearnedTemplate:
+    def receive(self, template: Template, origin: TemplateOrigin) -> LearnedTemplate:
         """Store a template of others as proposed, in a transaction that the caller has begun.
 
-        `source`: its place and file, by which it is known again. Where its name is another template's, the signer's name is
+        It is known again by its file and its signer or place. Where its name is another template's, the signer's name is
         added: both are kept. Raises Refused if no name is free.
         """
+        signer = origin.signer
         for name in (template.name, f"{template.name}-{signer}", f"{template.name}-{signer}-2"):
             versions = self._templates.versions(name_key(name))
-            if all(self._source_of(row) == source for row in versions):
+            if all(origin.is_same(self._origin_of(row)) for row in versions):
                 break
         else:
             raise Refused(f"the name {template.name} is taken")
-        provenance = structs.replace(template.provenance, origin="imported", source=f"{source}, signed by {signer}")
+        provenance = structs.replace(template.provenance, origin="imported", source=origin.write())
         named = structs.replace(template, name=check_name(name), provenance=provenance)
         return self._keep(put_stand_ins_in(redact_template(named, self._redact())))
 
-    def _source_of(self, row: TemplateRow) -> str | None:
+    def _origin_of(self, row: TemplateRow) -> TemplateOrigin | None:
         template = self._templates.facts(row.name, row.version, row.body)
-        source = template.provenance.source if template and template.provenance.origin == "imported" else None
-        return source.rpartition(", signed by ")[0] if source else None
+        return (
+            read_origin(template.provenance.source) if template and template.provenance.origin == "imported" else None
+        )
 
-    def find_received(self, place: str) -> list[tuple[str, TemplateRow]]:
-        """Return the latest version, with its file, of every template that came from a place and is not retired."""
-        latest: dict[str, tuple[str, TemplateRow]] = {}
+    def find_received(self) -> list[tuple[TemplateOrigin, TemplateRow]]:
+        """Return the latest version, with its origin, of every template that came from a bundle and is not retired."""
+        latest: dict[str, tuple[TemplateOrigin, TemplateRow]] = {}
         for row in self._templates.find():
-            source = self._source_of(row)
-            if source and source.startswith(f"{place} ") and row.version >= latest.get(row.name, ("", row))[1].version:
-                latest[row.name] = (source.removeprefix(f"{place} "), row)
+            origin = self._origin_of(row)
+            if origin and (row.name not in latest or row.version >= latest[row.name][1].version):
+                latest[row.name] = (origin, row)
         return [pair for pair in latest.values() if pair[1].status != "retired"]
 
     def propose_retirement(self, row: TemplateRow, by: str, reason: str) -> bool:
