@@ -58,7 +58,7 @@ class TestDeciding:
         assert (row.status, row.version, len(template.source_sessions)) == ("active", 1, 3)
         (decision,) = taught.templates.show(row.name)[2]
         assert (decision.status, decision.by, decision.version) == ("active", POLICY, 1)
-        assert "3 of your own sessions" in decision.reason
+        assert "from 3 sessions" in decision.reason
 
     def test_what_was_seen_once_waits(self, ws):
         teach(ws, *cart_sessions(1))

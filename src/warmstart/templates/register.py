@@ -384,7 +384,7 @@ def project_of(template: Template) -> str:
 
 def explain_support(template: Template) -> str:
     """Return why the policy uses a template."""
-    return f"mined from {len(template.source_sessions)} of your own sessions, nothing suspicious"
+    return f"mined from {format_count(len(template.source_sessions), 'session')}, nothing suspicious"
 
 
 def _strength(template: Template) -> float:

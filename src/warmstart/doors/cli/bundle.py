@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from warmstart.doors.cli.main import json_option
+from warmstart.doors.render.fitted import cut_at_word, flatten
 from warmstart.doors.render.terminal import clean, coloured, print_json, print_table, progress_bar
 from warmstart.errors import Refused
 from warmstart.plurals import format_count
@@ -69,15 +70,15 @@ def push_bundle(
     if changed:
         print_table(
             ("change", "type", "file", "says"),
-            [(item.change, item.type, item.file, clean(item.title)[:_WIDE]) for item in changed],
+            [(item.change, item.type, item.file, _shorten(item.title)) for item in changed],
         )
     for item in pushed.left_out:
-        click.echo(f"left out: {item.type} {clean(item.id)} ({clean(item.title)[:_WIDE]}): {clean(item.reason)}")
+        click.echo(f"left out: {item.type} {clean(item.id)} ({_shorten(item.title)}): {clean(item.reason)}")
     _print_problems(pushed.problems)
     quiet = sum(item.change in _QUIET for item in pushed.items)
     verb = "would be written" if dry else "written"
     where = f" to {clean(pushed.place)}" + (f" ({clean(pushed.where)})" if pushed.where else "")
-    click.echo(f"{format_count(len(changed), 'file')} {verb}{where}; {quiet} already there")
+    click.echo(f"{format_count(len(changed), 'file')} {verb}{where}; {quiet} of yours already there")
     if changed and not dry:
         click.echo(f"your key, for teammates: {pushed.signer}")
 
@@ -113,7 +114,7 @@ def pull_bundle(ws: Warmstart, address: str, branch: str | None, approve: bool, 
                 ("change", "type", "name here", "status", "signed by", "says", "measured by its signer"),
                 [
                     (item.change, item.type, clean(item.name), coloured(item.status), clean(item.signer))
-                    + (clean(item.title)[:_WIDE], clean(item.effect))
+                    + (_shorten(item.title), clean(item.effect))
                     for item in shown
                 ],
             )
@@ -147,14 +148,12 @@ def check_bundle(ws: Warmstart, address: str, branch: str | None, as_json: bool)
                 ("signature", "signed by", "type", "status", "project", "says", "measured"),
                 [
                     (coloured(item.state), clean(item.signer), item.type, item.status, clean(item.project or "any"))
-                    + (clean(item.title)[:_WIDE], clean(item.effect))
+                    + (_shorten(item.title), clean(item.effect))
                     for item in checked.items
                 ],
             )
-        for item in checked.items:
-            if item.reason:
-                click.echo(f"{clean(item.file)}: {clean(item.reason)}", err=True)
-        _print_problems(checked.problems)
+        refused = [(item.file, item.reason) for item in checked.items if item.reason]
+        _print_reasons([*refused, *((problem.path, problem.reason) for problem in checked.problems)])
         click.echo(f"{clean(checked.place)}: {format_count(len(checked.items), 'item')}")
     if checked.problems or any(item.state == "refused" for item in checked.items):
         sys.exit(1)
@@ -175,7 +174,7 @@ def show_waiting(ws: Warmstart, as_json: bool) -> None:
     print_table(
         ("waits for", "type", "name", "project", "says", "signed by", "measured by its signer", "why"),
         [
-            (item.waits_for, item.type, clean(item.name), clean(item.project or "any"), clean(item.title)[:_WIDE])
+            (item.waits_for, item.type, clean(item.name), clean(item.project or "any"), _shorten(item.title))
             + (clean(item.signer), clean(item.effect), clean(item.reason))
             for item in waiting
         ],
@@ -220,11 +219,19 @@ def trust_key(ws: Warmstart, key: str, name: str | None, remove: str | None, as_
         click.echo("no key is trusted; a teammate prints theirs with: warmstart bundle key")
 
 
+def _shorten(text: str) -> str:
+    return cut_at_word(flatten(text), _WIDE)
+
+
 def _print_problems(problems: Iterable[Problem]) -> None:
+    _print_reasons((problem.path, problem.reason) for problem in problems)
+
+
+def _print_reasons(refused: Iterable[tuple[str, str]]) -> None:
     """Print each reason once, with the first file that it is about."""
     reasons: dict[str, list[str]] = {}
-    for problem in problems:
-        reasons.setdefault(problem.reason, []).append(problem.path)
+    for path, reason in refused:
+        reasons.setdefault(reason, []).append(path)
     for reason, paths in reasons.items():
         more = f" and {format_count(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
         click.echo(f"{clean(paths[0])}{more}: {clean(reason)}", err=True)
