@@ -111,6 +111,7 @@ def test_databases_and_logs_with_a_reader_of_their_own(tmp_path: Path, monkeypat
         found = warmstart.inspect(path)
         assert {scored.session.id for scored in found.sessions} == alone | logged, kind
         assert not found.problems
+        assert all(f"x.{kind}!/" in scored.session.source_uri for scored in found.sessions), "not the temporary file"
     assert list(spool.iterdir()) == [], "temporary files are gone"
 
 

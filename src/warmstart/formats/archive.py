@@ -144,6 +144,10 @@ class _MemberSource(Source):
         self._member = member
         self._limit = limit
 
+    @property
+    def uri(self) -> str:
+        return self._archive.uri
+
     def report(self, reason: str, line: int | None = None) -> None:
         self._archive.report(f"{show_name(self._member.name)}: {reason}", line)
 
