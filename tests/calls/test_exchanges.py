@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warmstart.calls.exchanges import Served, find_served
+from warmstart.calls.exchanges import Served, find_served, list_requests
 from warmstart.model import UNKNOWN, Message, Step, ToolCall, ToolResult
 
 
@@ -26,7 +26,7 @@ def test_each_call_is_given_its_message_and_the_last_one_the_closing_words() -> 
         *call("3"),
         said("user", "Thanks"),
     ]
-    assert find_served(steps, str) == [
+    assert find_served(list_requests(steps), str) == [
         Served(1, "Move a into b"),
         Served(1, "", "I moved a into b. It is there now."),
         Served(2, "And count them"),
@@ -35,7 +35,7 @@ def test_each_call_is_given_its_message_and_the_last_one_the_closing_words() -> 
 
 def test_an_announcement_is_no_closing() -> None:
     steps = [said("user", "Do both"), *call("1"), said("assistant", "Next, the other."), *call("2")]
-    assert [served.closing for served in find_served(steps, str)] == ["", ""]
+    assert [served.closing for served in find_served(list_requests(steps), str)] == ["", ""]
 
 
 def test_messages_in_a_row_are_one_request_and_whole_messages_are_redacted() -> None:
@@ -51,15 +51,15 @@ def test_messages_in_a_row_are_one_request_and_whole_messages_are_redacted() -> 
         *call("1"),
         said("assistant", "Used hunter2hunter2."),
     ]
-    (served,) = find_served(steps, redact)
+    (served,) = find_served(list_requests(steps), redact)
     assert (served.asked, served.closing) == ("Log in with [hidden]", "Used [hidden].")
     assert seen == ["Log in\nwith hunter2hunter2", "Used hunter2hunter2."]
 
 
 def test_calls_before_any_message_serve_none() -> None:
-    assert find_served([*call("1")], str) == [Served(0)]
+    assert find_served(list_requests([*call("1")]), str) == [Served(0)]
 
 
 def test_headings_are_not_glued_into_a_request() -> None:
     steps = [said("user", "Do this:\n\n# Plan: Pass the error on\n\n## Context\n\nThe hook loses it."), *call("1")]
-    assert find_served(steps, str) == [Served(1, "Do this: Pass the error on. The hook loses it.")]
+    assert find_served(list_requests(steps), str) == [Served(1, "Do this: Pass the error on. The hook loses it.")]

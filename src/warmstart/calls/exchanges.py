@@ -21,24 +21,28 @@ class Served(Struct, frozen=True):
     closing: str = ""  # of the last call of the exchange
 
 
-def find_served(steps: Iterable[Step], redact: Callable[[str], str]) -> list[Served]:
-    """Return for each call the message that it serves.
+class ServedRequest(Struct):
+    """A request of the user that calls serve, in the words of the transcript."""
 
-    Messages in a row are one request. `redact` is given whole messages: half a secret would not be recognised.
-    """
-    served: list[Served] = []
-    number, asked, said = 0, "", ""
-    first: int | None = None  # index of the exchange's first call
+    request: int  # number of the user's message, from 1; 0: the agent began by itself
+    asked: str  # messages in a row are one request
+    calls: int = 0
+    said: str = ""  # the agent's last words after the last call
+
+
+def list_requests(steps: Iterable[Step]) -> list[ServedRequest]:
+    """Return the requests that calls serve, in the order of their calls."""
+    requests: list[ServedRequest] = []
+    number, asked = 0, ""
+    current: ServedRequest | None = None
     listening = False  # the last step was the user's
     for step in steps:
         if isinstance(step, ToolCall):
-            if first is None:
-                first = len(served)
-                request = shorten(" ".join(end_headings(plain(redact(asked))).split()), ASKED) if asked else ""
-                served.append(Served(number, request))
-            else:
-                served.append(Served(number))
-            said, listening = "", False
+            if current is None:
+                current = ServedRequest(number, asked)
+                requests.append(current)
+            current.calls += 1
+            current.said, listening = "", False
         elif isinstance(step, Message) and step.role == "user":
             text = strip_programs(step.text).strip()
             if not text:
@@ -46,19 +50,29 @@ def find_served(steps: Iterable[Step], redact: Callable[[str], str]) -> list[Ser
             if listening:
                 asked = f"{asked}\n{text}"
             else:
-                _close(served, first, said, redact)
-                number, asked, first, said = number + 1, text, None, ""
+                number, asked, current = number + 1, text, None
             listening = True
         elif isinstance(step, Message) and step.role == "assistant":
-            said, listening = step.text, False
-    _close(served, first, said, redact)
+            listening = False
+            if current is not None:
+                current.said = step.text
+    return requests
+
+
+def find_served(requests: Iterable[ServedRequest], redact: Callable[[str], str]) -> list[Served]:
+    """Return for each call the message that it serves.
+
+    `redact` is given whole messages: half a secret would not be recognised.
+    """
+    served: list[Served] = []
+    for exchange in requests:
+        number = exchange.request
+        asked = shorten(" ".join(end_headings(plain(redact(exchange.asked))).split()), ASKED) if exchange.asked else ""
+        closing = join_sentences(iterate_sentences(redact(exchange.said)), CLOSING) if exchange.said.strip() else ""
+        if exchange.calls == 1:
+            served.append(Served(number, asked, closing))
+            continue
+        served.append(Served(number, asked))
+        served += [Served(number)] * (exchange.calls - 2)
+        served.append(Served(number, "", closing))
     return served
-
-
-def _close(served: list[Served], first: int | None, said: str, redact: Callable[[str], str]) -> None:
-    """Put the agent's last words at the last call of an exchange."""
-    if first is None or not said.strip():
-        return
-    closing = join_sentences(iterate_sentences(redact(said)), CLOSING)
-    last = served[-1]
-    served[-1] = Served(last.request, last.asked, closing)

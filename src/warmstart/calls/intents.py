@@ -105,39 +105,63 @@ class _Announcement:
         return [max(column) for column in zip(*self.fits, strict=True)]
 
 
-def state_intents(
-    steps: Iterable[Step], redact: Callable[[str], str], announce: Callable[[list[str]], None] | None = None
-) -> list[str]:
-    """Return what each call was for, in the order of the calls; "" if nobody said it.
+class Purposes:
+    """What each call of a session was for. `texts` are the messages and notes that nearly all of it comes from."""
 
-    `redact` is given whole messages, before a sentence is picked: half a secret would not be recognised. `announce` is given
-    the texts that `redact` may be asked for, so that they can be searched together.
-    """
-    wanted, texts, requests = _collect(steps)
-    notes = [_own_note(entry.call.tool, entry.call.arguments) for entry in wanted]
-    if announce is not None:
-        announce([*filter(None, notes), *texts])
-    redacted: dict[str, str] = {}
+    def __init__(self, steps: Iterable[Step]) -> None:
+        self._wanted, self._announcements, self._requests = _collect(steps)
+        self._notes = [_own_note(entry.call.tool, entry.call.arguments) for entry in self._wanted]
+        self._asked: dict[int, str] = {}  # intents of requests that say enough for any call, by number
 
-    def clean(text: str) -> str:
-        if text not in redacted:
-            redacted[text] = redact(text)
-        return redacted[text]
+    def texts(self) -> list[str]:
+        """Return the texts that `state` redacts, so that they can be searched together first; others are rare."""
+        unnamed = [entry for entry, note in zip(self._wanted, self._notes, strict=True) if not note]
+        announcing = dict.fromkeys(entry.announcement for entry in unnamed if entry.announcement >= 0)
+        asking = dict.fromkeys(entry.requests - 1 for entry in unnamed if entry.requests)
+        return [
+            *filter(None, self._notes),
+            *(self._announcements[index] for index in announcing),
+            *(self._requests[index] for index in asking),
+        ]
 
-    intents: list[str] = []
-    own = iter(notes)
-    for index, group in groupby(wanted, key=attrgetter("announcement")):
-        entries = list(group)
-        announcement: _Announcement | None = None
-        for at, entry in enumerate(entries):
-            note = next(own)
-            intent = redact(note) if note else ""
-            if not intent and index >= 0:
-                if announcement is None:
-                    announcement = _Announcement(clean(texts[index]), [other.call for other in entries])
-                intent = _find_announcement(announcement, at)
-            intents.append(intent or _find_request(requests, entry, clean))
-    return intents
+    def state(self, redact: Callable[[str], str]) -> list[str]:
+        """Return what each call was for, in the order of the calls; "" if nobody said it.
+
+        `redact` is given whole messages, before a sentence is picked: half a secret would not be recognised.
+        """
+        intents: list[str] = []
+        notes = iter(self._notes)
+        for index, group in groupby(self._wanted, key=attrgetter("announcement")):
+            entries = list(group)
+            announcement: _Announcement | None = None
+            for at, entry in enumerate(entries):
+                note = next(notes)
+                intent = redact(note) if note else ""
+                if not intent and index >= 0:
+                    if announcement is None:
+                        text = redact(self._announcements[index])
+                        announcement = _Announcement(text, [other.call for other in entries])
+                    intent = _find_announcement(announcement, at)
+                intents.append(intent or self._find_request(entry, redact))
+        return intents
+
+    def _find_request(self, entry: _Wanted, redact: Callable[[str], str]) -> str:
+        """Return the latest request that names work; a single word must be about the call."""
+        if entry.requests in self._asked:
+            return self._asked[entry.requests]
+        last = ""
+        for at in range(entry.requests - 1, -1, -1):
+            text = self._requests[at]
+            meaning = _weigh(text)
+            if meaning >= _SUBSTANTIVE:
+                intent = _finish(gist(redact(text), INTENT))
+                if not last:
+                    self._asked[entry.requests] = intent
+                return intent
+            if meaning and _measure_fits([_stems(text)], entry.call)[0] > 1:
+                return _finish(gist(redact(text), INTENT))
+            last = last or (text if meaning else "")
+        return _finish(gist(redact(last), INTENT)) if last else ""
 
 
 def restate_intent(call: PastCall, asked: str, task: str) -> str:
@@ -261,18 +285,6 @@ class _Roots(dict[str, frozenset[str]]):
 
 
 _ROOTS = _Roots()
-
-
-def _find_request(requests: Sequence[str], entry: _Wanted, redact: Callable[[str], str]) -> str:
-    """Return the latest request that names work; a single word must be about the call."""
-    last = ""
-    for at in range(entry.requests - 1, -1, -1):
-        text = requests[at]
-        meaning = _weigh(text)
-        if meaning >= _SUBSTANTIVE or (meaning and _measure_fits([_stems(text)], entry.call)[0] > 1):
-            return _finish(gist(redact(text), INTENT))
-        last = last or (text if meaning else "")
-    return _finish(gist(redact(last), INTENT)) if last else ""
 
 
 def _finish(sentence: str) -> str:

@@ -121,8 +121,7 @@ def _leave_last(sentences: Iterator[str]) -> Iterator[str]:
 
 
 def _split_part(text: str) -> Iterator[str]:
-    readable = end_headings(plain(text))
-    for block in _BLOCK.split(readable) if "\n" in readable else (readable,):
+    for block in _split_blocks(end_headings(plain(text))):
         for sentence in _split_block(" ".join(block.split())):
             if not sentence[:1].isalpha() and (mark := _MARK.match(sentence)):
                 sentence = sentence[mark.end() :]
@@ -130,6 +129,16 @@ def _split_part(text: str) -> Iterator[str]:
                 sentence = sentence.replace("**", "")
             if sentence.strip(" .:*#-_"):
                 yield sentence
+
+
+def _split_blocks(text: str) -> Iterator[str]:
+    """Yield the paragraphs, list items and headings of a text; often only the first is wanted."""
+    at = 0
+    if "\n" in text:
+        for end in _BLOCK.finditer(text):
+            yield text[at : end.start()]
+            at = end.end()
+    yield text[at:]
 
 
 def _split_block(block: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct, structs
 
-from warmstart.calls.exchanges import Served, find_served
-from warmstart.calls.intents import state_intents
+from warmstart.calls.exchanges import Served, find_served, list_requests
+from warmstart.calls.intents import Purposes
 from warmstart.calls.prose import strip_programs
 from warmstart.excerpt import first
 from warmstart.model import (
@@ -40,6 +40,9 @@ _CALL_ID = re.compile(  # an id that an agent generated: it reveals nothing
     r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 )
 _encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+Answered = list[tuple[ToolCall, ToolResult | None]]
 
 
 class Record(Struct, frozen=True):
@@ -76,11 +79,13 @@ class Recorder:
         scope = self._redactor.scope()
         key = session_key(session)
         answered = session.calls()
-        names = _Names(
-            scope, _collect_names(session, answered), [call.call_id for call, _answer in answered], self._known
-        )
         turns = session.number_turns()
-        calls = tuple(_calls(session, answered, turns, key, scope, names))
+        request = first(find_request(session), TASK) if session.task else None
+        suspect = self._find_suspect(session, answered)
+        material = _Material(session, answered)
+        scope.screen([*material.texts(), request or "", suspect])
+        names = _Names(scope, suspect)
+        calls = tuple(_calls(material, turns, key, scope, names))
         hide = scope.replaced  # what a name gave away in one place is hidden everywhere
         spent = tuple(_spent(session.spent, key, names))
         counts = score.counts
@@ -95,7 +100,7 @@ class Recorder:
             model=names.maybe(session.model),
             project=names.maybe(_name_folder(session.project)),
             source_uri=names.clean(session.source_uri),
-            task=hide(scope.text(first(find_request(session), TASK))) if session.task else None,
+            task=None if request is None else hide(scope.text(request)),
             started=session.started,
             ended=session.ended,
             end_reason=names.maybe(session.end_reason),
@@ -122,6 +127,17 @@ class Recorder:
             source=names.maybe(session.source),
         )
         return Record(structs.replace(row, digest=_digest(row, calls, spent)), calls, spent)
+
+    def _find_suspect(self, session: Session, answered: Answered) -> str:
+        """Return the ids, tool names and paths of a session as one text if it may hold a secret, else "".
+
+        They are many and nearly always clean.
+        """
+        ids = [call.call_id for call, _answer in answered]
+        odd = "\n".join((*_collect_names(session, answered), *(one for one in ids if not _CALL_ID.fullmatch(one))))
+        joined = "\n".join((odd, *ids)) if self._known else odd
+        is_clean = not could_hide_secret(odd) and not any(value in joined for value in self._known)
+        return "" if is_clean else joined
 
 
 def _name_folder(folder: str | None) -> str | None:
@@ -168,9 +184,6 @@ def _digest(row: SessionRow, calls: tuple[CallRow, ...], spent: tuple[SpentRow, 
     return digest.hexdigest()
 
 
-Answered = list[tuple[ToolCall, ToolResult | None]]
-
-
 def _collect_names(session: Session, answered: Answered) -> list[str]:
     facts = (
         session.id,
@@ -187,13 +200,10 @@ def _collect_names(session: Session, answered: Answered) -> list[str]:
 
 
 class _Names:
-    """Redacts ids, tool names and paths. They are many and nearly always clean, so they are checked together first."""
+    """Redacts ids, tool names and paths, unless all of them together are clean."""
 
-    def __init__(self, scope: Scope, names: list[str], ids: list[str], known: Collection[str]) -> None:
-        odd = "\n".join((*names, *(call_id for call_id in ids if not _CALL_ID.fullmatch(call_id))))
-        joined = "\n".join((odd, *ids)) if known else odd
-        is_clean = not could_hide_secret(odd) and not any(value in joined for value in known)
-        self._scope = None if is_clean or scope.identifier(joined) == joined else scope
+    def __init__(self, scope: Scope, suspect: str) -> None:
+        self._scope = scope if suspect and scope.identifier(suspect) != suspect else None
 
     def clean(self, name: str) -> str:
         return self._scope.identifier(name) if self._scope else name
@@ -220,24 +230,50 @@ class _Place(NamedTuple):
     served: Served
 
 
-def _calls(
-    session: Session, answered: Answered, numbered: list[int], key: str, scope: Scope, names: _Names
-) -> list[CallRow]:
-    scope.screen(step.text for step in session.steps if isinstance(step, Message))
+class _Material:
+    """What the rows of a session's calls are made from."""
+
+    def __init__(self, session: Session, answered: Answered) -> None:
+        self.steps = session.steps
+        self.answered = answered
+        self.purposes = Purposes(session.steps)
+        self.requests = list_requests(session.steps)
+        self.written = _write_parts(answered[:_TOGETHER])
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts that are redacted, to be searched together; those of later calls are searched when they come."""
+        yield from self.purposes.texts()
+        for request in self.requests:
+            yield request.asked
+            yield request.said
+        yield from map("\n".join, self.written)
+        for _call, answer in self.answered:
+            if answer and answer.outcome.cause:
+                yield answer.outcome.cause
+                yield from answer.outcome.findings
+
+
+def _write_parts(answered: Answered) -> list[tuple[str, str]]:
+    """Return the arguments and the result of each call as text."""
+    return [(_encode(call.arguments).decode(), answer.text if answer else "") for call, answer in answered]
+
+
+def _calls(material: _Material, numbered: list[int], key: str, scope: Scope, names: _Names) -> list[CallRow]:
     clean = lru_cache(None)(scope.text)  # both look at the same messages
-    intents = state_intents(session.steps, clean, scope.screen)
-    served = find_served(session.steps, clean)
-    turns = [turn for step, turn in zip(session.steps, numbered, strict=True) if isinstance(step, ToolCall)]
+    intents = material.purposes.state(clean)
+    served = find_served(material.requests, clean)
+    answered, written = material.answered, material.written
+    turns = [turn for step, turn in zip(material.steps, numbered, strict=True) if isinstance(step, ToolCall)]
     places = (_Place(key, at, turn, intents[at] or None, served[at]) for at, turn in enumerate(turns))
     rows: list[CallRow] = []
     for start in range(0, len(answered), _TOGETHER):  # a session may have 50,000 calls
-        some = slice(start, start + _TOGETHER)
-        written = [(_encode(call.arguments).decode(), answer.text if answer else "") for call, answer in answered[some]]
-        joined = list(map("\n".join, written))
-        scope.screen(joined)
-        parts = zip(answered[some], written, islice(places, _TOGETHER), strict=True)
+        some = answered[start : start + _TOGETHER]
+        if start:
+            written = _write_parts(some)
+            scope.screen(map("\n".join, written))
+        parts = zip(some, written, islice(places, _TOGETHER), strict=True)
         rows += [_call(*pair, texts, place, scope, names) for pair, texts, place in parts]
-        scope.forget(joined)
+        scope.forget(map("\n".join, written))
     if scope.kinds:
         for at, row in enumerate(rows):  # in place: a second list would be the peak of a long session
             rows[at] = _hide_replaced(row, scope)
