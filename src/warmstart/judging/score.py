@@ -17,7 +17,7 @@ import msgspec
 
 from warmstart.calls import tools
 from warmstart.calls.shell import command_in
-from warmstart.judging.hints import HintGate
+from warmstart.judging.hints import HintGate, PatternGate
 from warmstart.judging.job_answer import asks_for_marks, classify_job_output, is_no_answer, says_it_failed
 from warmstart.model import (
     Category,
@@ -68,7 +68,7 @@ _CORRECTED = re.compile(  # anywhere in it
     r"|\b(?:are you sure|not what i|i meant|that'?s wrong)\b",
     re.I,
 )
-_CORRECTED_GATE = HintGate(("work", "still", "sure", "what i", "meant", "wrong"), folded=True)
+_CORRECTED_GATE = PatternGate(_CORRECTED)  # for all openings of a session at once
 _THANKS_GATE = HintGate(
     (
         *("thank", "thx", "great", "perfect", "excellent", "awesome", "amazing", "nice", "work", "looks good", "lgtm"),
@@ -76,6 +76,7 @@ _THANKS_GATE = HintGate(
     ),
     folded=True,
 )
+_OPENING, _THANKING = 400, 300  # characters of a message in which corrections and thanks are looked for
 _INTERRUPTION = "[Request interrupted by user"
 _BAD_ENDS = re.compile(
     r"abort|interrupt|api_error|limit|exceed|max_|too_many|timeout|timed|crash|error|killed|fail|cost|format|cancel",
@@ -216,24 +217,27 @@ def _weigh_errors(course: _Course, last: int) -> Iterator[Evidence]:
 
 
 def _weigh_requests(requests: list[tuple[int, Message]]) -> Iterator[Evidence]:
-    corrections = [i for i, s in requests[1:] if _corrects(s.text[:400])]
+    openings = [message.text[:_OPENING] for _index, message in requests[1:]]
+    may_correct = _CORRECTED_GATE.opens("\n".join(openings)) if openings else False
+    corrections = [
+        index
+        for (index, _message), opening in zip(requests[1:], openings, strict=True)
+        if _corrects(opening, may_correct)
+    ]
     if corrections:
         yield Evidence("user_corrected", -round(0.2 * math.log1p(len(corrections)), 3), corrections[-1])
     interruptions = [i for i, s in requests if s.text.startswith(_INTERRUPTION)]
     if interruptions:
         yield Evidence("user_interrupted", -round(0.25 * math.log1p(len(interruptions)), 3), interruptions[-1])
-    if len(requests) > 1:
-        index, last = requests[-1]
-        opening = last.text[:300]
-        if _THANKS_GATE.opens(opening) and _THANKS.search(opening) and not _corrects(opening):
-            yield Evidence("user_thanked", 0.1, index)
+    if openings:
+        opening = openings[-1][:_THANKING]
+        if _THANKS_GATE.opens(opening) and _THANKS.search(opening) and not _corrects(opening, True):
+            yield Evidence("user_thanked", 0.1, requests[-1][0])
 
 
-def _corrects(opening: str) -> bool:
-    """Return whether a message begins with a correction or holds one."""
-    if _CORRECTING.match(opening):
-        return True
-    return _CORRECTED_GATE.opens(opening) and _CORRECTED.search(opening) is not None
+def _corrects(opening: str, may_hold: bool) -> bool:
+    """Return whether a message begins with a correction or, if it may, holds one."""
+    return bool(_CORRECTING.match(opening) or (may_hold and _CORRECTED.search(opening)))
 
 
 @lru_cache(1_024)
