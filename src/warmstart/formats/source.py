@@ -57,6 +57,10 @@ class Source:
 
     @property
     def uri(self) -> str:
+        return self._file_uri
+
+    @cached_property
+    def _file_uri(self) -> str:  # every session of the file asks for it
         absolute = self.path.absolute()
         text = str(absolute)
         return f"file://{text}" if _PLAIN_PATH.fullmatch(text) else absolute.as_uri()
