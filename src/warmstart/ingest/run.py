@@ -164,8 +164,8 @@ class Ingest:
     def _put(self, records: Sequence[Record], sources: Sequence[SourceRow]) -> list[Change]:
         with self._store.writing():
             changes = self._store.put_sessions([(one.session, one.calls, one.spent) for one in records])
-            for row in sources:
-                self._store.put_source(row)
+            if sources:
+                self._store.put_sources(sources)
         return changes
 
     def _put_what_fits(self, batch: ReadPart) -> tuple[list[Record], list[Change]]:

@@ -246,8 +246,12 @@ class Store(Protocol):
 
     def put_source(self, row: SourceRow) -> None:
         """Store how a source looked when it was read."""
+        self.put_sources([row])
+
+    def put_sources(self, rows: Sequence[SourceRow]) -> None:
+        """Store how sources looked when they were read."""
         with self.writing():
-            self.run("put_source", row.to_columns())
+            self.run_many("put_source", [row.to_columns() for row in rows])
 
     def source(self, uri: str) -> SourceRow | None:
         """Return how a source looked when it was read; None if it never was."""
