@@ -138,8 +138,9 @@ class PostgresStore(PostgresConnection, Store):
             for texts in self.rows("session_texts", (key,)):
                 self._index(key, texts)
 
-    def index_session(self, row: SessionRow, calls: Sequence[CallRow]) -> None:
-        self._index(row.key, _list_texts(row, calls))
+    def index_sessions(self, sessions: Sequence[tuple[SessionRow, Sequence[CallRow]]]) -> None:
+        for row, calls in sessions:
+            self._index(row.key, _list_texts(row, calls))
 
     def _index(self, key: str, texts: Iterable[str | None]) -> None:
         words = list_words(texts)

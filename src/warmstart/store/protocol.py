@@ -78,9 +78,9 @@ class Store(Protocol):
     def index_words(self, keys: Sequence[str]) -> None:
         """Make the words of sessions searchable that are not in the index, in a transaction that the caller has begun."""
 
-    def index_session(self, row: SessionRow, calls: Sequence[CallRow]) -> None:
-        """Make the words of a session searchable that was just stored."""
-        self.index_words([row.key])
+    def index_sessions(self, sessions: Sequence[tuple[SessionRow, Sequence[CallRow]]]) -> None:
+        """Make the words of sessions searchable that were just stored."""
+        self.index_words([row.key for row, _calls in sessions])
 
     def number_session(self, key: str) -> int:
         """Return the session's new number in the index of words, which follows the time at which it started."""
@@ -118,7 +118,7 @@ class Store(Protocol):
     ) -> list[Change]:
         """Store sessions in one transaction, the calls of all together, and index their words last.
 
-        SQLite's index of words writes to the disk at every savepoint.
+        SQLite's index of words writes its words at every savepoint.
         """
         changes: list[Change] = []
         stored: dict[str, tuple[SessionRow, Sequence[CallRow], Sequence[SpentRow]]] = {}  # one may come twice
@@ -137,8 +137,7 @@ class Store(Protocol):
                 for start in range(0, len(every), _TOGETHER):
                     self.run_many("put_call", [call.to_columns() for call in every[start : start + _TOGETHER]])
                 self.run_many("put_spent", [part.to_columns() for _, _, spent in stored.values() for part in spent])
-                for row, calls, _spent in stored.values():
-                    self.index_session(row, calls)
+                self.index_sessions([(row, calls) for row, calls, _spent in stored.values()])
                 self._mark_changed([row for row, _, _ in stored.values()])
         return changes
 

@@ -156,8 +156,10 @@ RETURNING id;
 
 -- name: index_words
 -- Of a call its tool, the beginning of its arguments, its purpose, and of an error the cause. The escapes of JSON end words.
+-- One statement for many sessions, in the order of their numbers: the index writes its words at every savepoint, which a
+-- statement is too, and before every smaller number.
 INSERT INTO session_words (rowid, task, tools, calls, errors)
-SELECT ?1, s.task,
+SELECT w.id, s.task,
        (SELECT group_concat(DISTINCT c.tool) FROM calls AS c WHERE c.session_key = s.key),
        (SELECT group_concat(replace(replace(replace(substr(c.arguments, 1, 1000), '\n', ' '), '\t', ' '), '\r', ' ')
                             || ' ' || coalesce(substr(c.intent, 1, 400), ''), ' ')
@@ -165,7 +167,8 @@ SELECT ?1, s.task,
        (SELECT group_concat(coalesce(c.error_kind, '') || ' ' || coalesce(c.cause, '') || ' ' || coalesce(c.findings, '')
                             || ' ' || coalesce(c.words, ''), ' ')
         FROM calls AS c WHERE c.session_key = s.key AND c.status NOT IN ('ok', 'unknown'))
-FROM sessions AS s WHERE s.key = ?2;
+FROM worded_sessions AS w JOIN sessions AS s ON s.key = w.session_key
+WHERE w.id IN (SELECT value FROM json_each(:numbers)) ORDER BY w.id;
 
 -- name: drop_deleted_words
 -- Otherwise the words of deleted sessions stay in the index until it is merged.

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -125,8 +126,8 @@ class SqliteStore(SqliteFile, Store):
         """Do nothing: SQLite counts on from the largest id by itself."""
 
     def index_words(self, keys: Sequence[str]) -> None:
-        for key in keys:
-            self.run("index_words", (self.number_session(key), key))
+        numbers = [self.number_session(key) for key in keys]
+        self.run("index_words", (json.dumps(numbers),))
 
     def make_match(self, words: Sequence[str]) -> str:
         return make_match(words)
