@@ -155,3 +155,13 @@ def test_words_become_a_query() -> None:
     assert find_words("src/a_b.py") == ["src", "a", "b", "py"]
     assert module.make_match(["src", "py"]) == '"src" "py"*'
     assert find_words(" -- ") == []
+
+
+def test_the_words_of_a_batch_are_written_together(tmp_path: Path) -> None:
+    rows = [make_session(number, f"Repair part{number}") for number in range(9, 0, -1)]  # the newest first
+    with open_store(tmp_path / "db") as store:
+        store.put_sessions([(row, [make_call(row, 0, "no gizmo")], []) for row in rows])
+        ((segments,),) = store.ask("SELECT count(DISTINCT segid) FROM session_words_idx")
+        assert segments == 1, "a segment for each session would have to be merged later"
+        assert find(store, "repair") == [f"id-{number}" for number in range(9, 0, -1)]
+        assert find(store, "part4") == ["id-4"]
