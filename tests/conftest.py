@@ -154,6 +154,7 @@ def database(request: pytest.FixtureRequest, sealed: None, monkeypatch: pytest.M
     server: Postgres = request.getfixturevalue("postgres")
     address = server.make_store()
     monkeypatch.setenv("WARMSTART_STORE", address)
+    monkeypatch.setenv("WARMSTART_STORE_PROJECTS", "*")
     yield wanted
     server.recycle_store(address)
 

@@ -78,6 +78,16 @@ class Postgres:
         self.run(f"CREATE TABLESPACE {name} LOCATION '{folder}'")
         return name
 
+    def address(self, role: str, database: str) -> str:
+        """Return the address of a database for a role."""
+        return self.url.replace("postgres:@", f"{role}:@").replace("/postgres?", f"/{database}?")
+
+    def drop(self, database: str, *roles: str) -> None:
+        """Delete a database and roles, members before the roles that granted them."""
+        self.run(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+        for role in roles:
+            self.run(f"DROP ROLE IF EXISTS {role}")
+
     def run(self, statement: str) -> None:
         import psycopg
 

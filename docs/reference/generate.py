@@ -99,6 +99,7 @@ ENVIRONMENT = """
 |---|---|---|
 | `WARMSTART_HOME` | folder that holds the data and `config.toml` | `~/.warmstart` |
 | `WARMSTART_STORE` | path or URL of another store | `warmstart.db` under the home |
+| `WARMSTART_STORE_PROJECTS` | projects that a server's store takes, separated by commas; wins over `store_projects` | |
 | `WARMSTART_HOLDOUT` | share of sessions kept cold; wins over `holdout` in `config.toml` | |
 | `WARMSTART_OFF` | `1` makes agents' hooks do nothing | |
 | `CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `HERMES_HOME` | where those agents keep their files | the agent's own default |

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warmstart import lazy_regex as re
 
+SERVERS = ("postgresql://", "postgres://")  # how addresses of stores on a server begin
 _LOGIN = re.compile(r"\A(postgres(?:ql)?:/{0,2}[^:?#]*):([^?#]*|[^/]*)@")  # also one with unescaped signs in it
 _OPTION = re.compile(r"(?<=[?&])(?:ssl)?password=([^&#]*)&?", re.I)
 _PAIR = re.compile(r"\b(?:ssl)?password\s*=", re.I)  # of libpq's other notation: host=... password=...

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct, field, structs
 
 from warmstart import lazy_regex as re
-from warmstart.addresses import find_passwords
+from warmstart.addresses import SERVERS, find_passwords
 from warmstart.errors import ConfigError
 from warmstart.model import Price
 
@@ -78,6 +78,9 @@ class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The keys of config.toml."""
 
     store: str = ""  # path or postgresql://... of the store (WARMSTART_STORE); empty: warmstart.db under the home
+    store_projects: tuple[
+        str, ...
+    ] = ()  # projects that a server's store takes; names, folders, globs; "*": all sessions
     tools: dict[str, str] = field(default_factory=dict)  # your tool names -> base tool, for judging and kinds of calls
     trivial_tools: tuple[str, ...] = ()  # additional tools whose calls teach nothing
     min_support: Annotated[int, Meta(ge=2)] = 2  # sessions that must support a mined template before it may activate
@@ -111,6 +114,16 @@ class Settings(FileSettings, frozen=True, kw_only=True):
         """The URL or path of the store."""
         return self.store or str(self.home / "warmstart.db")
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether a server holds the store, which others may read: it takes the sessions of `store_projects` only."""
+        return self.store_url.startswith(SERVERS)
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether sessions of every project may be stored."""
+        return not self.is_shared or "*" in self.store_projects
+
 
 PLACES = {  # variables of agents, each with the agent's folder in the one that it names
     "CLAUDE_CONFIG_DIR": "",
@@ -138,6 +151,7 @@ def load(
     review_key = env.get(file.review.key_env, "").strip()
     keys = structs.asdict(file) | {
         "store": store or env.get("WARMSTART_STORE") or file.store,
+        "store_projects": _read_names(env.get("WARMSTART_STORE_PROJECTS")) or file.store_projects,
         "holdout": _read_share("WARMSTART_HOLDOUT", env, file.holdout),
     }
     return Settings(
@@ -174,6 +188,11 @@ def _read_share(name: str, env: Mapping[str, str], default: float) -> float:
     except msgspec.ValidationError as error:
         raise ConfigError(f"{name}={text}: must be a number from 0 to 0.9") from error
     return share
+
+
+def _read_names(text: str | None) -> tuple[str, ...]:
+    """Read names that are separated by commas."""
+    return tuple(filter(None, (name.strip() for name in (text or "").split(","))))
 
 
 def _read(path: Path) -> FileSettings:

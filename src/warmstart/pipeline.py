@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from warmstart.notes.sharing import ProjectSharing
     from warmstart.notes.types import Advice, CallEvent
     from warmstart.notes.where import Where
+    from warmstart.projects.gate import ProjectGate
     from warmstart.review import Reviews
     from warmstart.scopes import Border
     from warmstart.stats.designs import DesignPower
@@ -89,15 +90,23 @@ class Warmstart:
 
         return list(usual_places(self.settings.user_home, self.settings.places, find_current_folder()))
 
-    def ingest(self, *paths: Path | str, progress: Progress | None = None, jobs: int = 1) -> Ingested:
+    def ingest(
+        self,
+        *paths: Path | str,
+        projects: Iterable[str] | None = None,
+        progress: Progress | None = None,
+        jobs: int = 1,
+    ) -> Ingested:
         """Read transcripts and store their sessions. Reading the same transcripts again changes nothing.
 
-        Without a path, read the usual places of agents and the transcripts that their hooks queued. `jobs`: processes that
-        read new and changed files, while this one stores what they read; the result is the same. A script that asks for
-        several needs `if __name__ == "__main__":`, because each of them imports it.
+        Without a path, read the usual places of agents and the transcripts that their hooks queued. `projects`: store only
+        their sessions ("*": all). Without it a file takes all, and a server, which others may read, `store_projects`. `jobs`:
+        processes that read new and changed files, while this one stores what they read; the result is the same. A script that
+        asks for several needs `if __name__ == "__main__":`, because each of them imports it.
         """
-        if paths:
-            return self._ingest(paths, progress, jobs=jobs)
+        if paths or projects is not None:
+            places = paths or [path for _agent, path in self.places()]
+            return self._ingest(places, progress, jobs=jobs, gate=self._open_gate(projects))
         report = self._ingest_queued([path for _agent, path in self.places()], progress, jobs)
         self.index_words(progress)
         return report
@@ -118,7 +127,7 @@ class Warmstart:
             for path, file in zip(waiting, files, strict=True)
             if not any(file.is_relative_to(place) for place in places)
         ]
-        report = self._ingest([*places, *elsewhere], progress, jobs=jobs)
+        report = self._ingest([*places, *elsewhere], progress, jobs=jobs, gate=self._open_gate())
         report.problems += self._archive_queued(files)
         queue.forget(taken)
         return report
@@ -145,7 +154,7 @@ class Warmstart:
         ]
         with self.archive.unpack(gone) as copies:
             origins = {copy: Path(entry.path) for copy, entry in copies.items()}
-            return self._ingest(copies, progress, origins, jobs=jobs)
+            return self._ingest(copies, progress, origins, jobs=jobs, gate=self._open_gate())
 
     def _ingest(
         self,
@@ -153,6 +162,7 @@ class Warmstart:
         progress: Progress | None = None,
         origins: Mapping[Path, Path] | None = None,
         jobs: int = 1,
+        gate: ProjectGate | None = None,
     ) -> Ingested:
         from warmstart.ingest.records import Recorder
         from warmstart.ingest.run import Ingest
@@ -160,7 +170,7 @@ class Warmstart:
 
         recorder = Recorder(self.settings.secrets, self.settings.home)
         workers = self._start_workers(jobs) if jobs > 1 else None
-        run = Ingest(self.store, recorder, self.settings.tools, self._clock, origins, workers)
+        run = Ingest(self.store, recorder, self.settings.tools, self._clock, origins, workers, gate)
         report = run.run(paths, progress)
         if TrialStore(self.store).has_unmeasured():
             closed = self.experiments.close()
@@ -184,6 +194,21 @@ class Warmstart:
             folder=find_current_folder(),
         )
         return Workers(Processes(jobs), setup)
+
+    def _open_gate(self, projects: Iterable[str] | None = None) -> ProjectGate | None:
+        """Return the projects whose sessions the store takes: those that are named, or the settings'; None: all."""
+        from warmstart.projects.gate import ProjectGate, open_gate
+        from warmstart.scopes import EVERYWHERE
+        from warmstart.store.projects import ProjectStore
+
+        if projects is None:
+            return open_gate(self.settings, lambda: ProjectStore(self.store))
+        named = tuple(projects)
+        return None if EVERYWHERE in named else ProjectGate(named, lambda: ProjectStore(self.store))
+
+    def _admits(self, folder: str | None, scope: str) -> bool:
+        gate = self._open_gate()
+        return gate is None or gate.admits(folder, scope=scope)
 
     def sessions(
         self,
@@ -645,12 +670,13 @@ class Warmstart:
 
         if not may_exist(source):
             raise Refused(f"there is no store at {source}")
-        with open_store(source) as opened, open_store(target) as other:
+        with open_store(source) as opened:
             names = None
             if projects is not None:
                 book = ProjectBook(opened, self._clock)
-                names = [book.find(name).name for name in projects]
-            return StoreCopy(opened, other, CopyChoice(names, personal=personal)).run(progress)
+                names = [book.find_known(name) for name in projects]
+            with open_store(target) as other:
+                return StoreCopy(opened, other, CopyChoice(names, personal=personal)).run(progress)
 
     def record(self, session: str, path: Path | str) -> TrialRow:
         """Measure a session's trial with a transcript that you name."""
@@ -672,6 +698,8 @@ class Warmstart:
 
         clean = IdentifierRedactor(self.settings.secrets).clean
         if not session.strip() or clean(session) != session:  # its session is stored under another id
+            return
+        if not self._admits(folder, scope):
             return
         PlaceStore(self.store).put(
             PlaceRow(
@@ -701,7 +729,12 @@ class Warmstart:
         return seed.withdrawn if seed is not None else ""
 
     def provision(self, task: Task) -> Seed:
-        """Return the seed for a task: chosen once per session, then repeated unchanged; a preview without a session."""
-        from warmstart.seeds.provision import Provisioner
+        """Return the seed for a task: chosen once per session, then repeated unchanged; a preview without a session.
 
+        A shared store records no trial of a session whose project it does not take (`store_projects`): its seed is empty.
+        """
+        from warmstart.seeds.provision import Provisioner, decline
+
+        if task.session is not None and not self._admits(task.project, task.scope):
+            return decline(task, "this store is shared, and store_projects does not name the project")
         return Provisioner(self.store, self.settings, self._clock, self._write_brief).provision(task)

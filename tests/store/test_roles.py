@@ -158,9 +158,11 @@ def test_members_cannot_change_what_is_anothers(ann: Store, bob: Store, server: 
     put(ann, "shared", project=SHOP, folder="/work/app")
     with pytest.raises(NotFound):
         bob.forget_session("shared", 1.0)
-    assert bob.put_session(make_session("shared", project=SHOP, digest="other", messages=99), []) == "same"
+    assert bob.put_session(make_session("shared", project=SHOP, digest="other", messages=99), []) == "foreign"
     put(ann, "hers", project="/home/ann/diary")
-    assert bob.put_session(make_session("hers", project=SHOP, digest="other"), []) == "same", "not seen, and not taken"
+    assert bob.put_session(make_session("hers", project=SHOP, digest="other"), []) == "foreign", (
+        "not seen, and not taken"
+    )
     assert len(ann.calls_of("shared")) == 2 and ann.find_session("shared").digest == "d1"
     with bob.writing():
         bob.run("place_sessions", ("github.com/bob/other", "/work/app", "/work/app"))
@@ -258,4 +260,4 @@ def test_every_table_has_a_policy_or_is_open_on_purpose(server: str, database: s
 
 def test_the_command_prints_the_sql() -> None:
     result = CliRunner().invoke(run_cli, ["store", "roles"])
-    assert result.exit_code == 0 and result.output == read_roles()
+    assert result.exit_code == 0 and result.output.endswith(read_roles())

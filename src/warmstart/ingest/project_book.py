@@ -17,6 +17,7 @@ from warmstart.store import ProjectNameRow, ProjectStore, Store
 
 _BY = ("person", "remote", "commit", "paths", "folder")  # the most certain first
 _LONGEST_NAME = 200
+_LISTED = 10  # projects that an error names
 _COMPARED = 60  # projects among which pairs are looked for, the latest
 
 
@@ -103,7 +104,7 @@ class ProjectBook:
 
     def merge(self, into: str, other: str) -> ProjectChange:
         """Make the sessions, templates and trials of another project those of the first one."""
-        kept, gone = self._find_known(into), self._find_known(other)
+        kept, gone = self.find_known(into), self.find_known(other)
         if kept == gone:
             raise Refused(f"{into} and {other} are one project already: {kept}")
         names = self._projects.names()
@@ -114,7 +115,7 @@ class ProjectBook:
 
     def alias(self, name: str, project: str) -> ProjectChange:
         """Let a folder or a name of your own stand for a project."""
-        target = self._find_known(project)
+        target = self.find_known(project)
         given = _expand(name)
         if not is_plain(given) or (len(given) > _LONGEST_NAME and not is_absolute(given)):
             raise Refused(f"{name!r} is no usable name; give a folder or one line of plain text")
@@ -156,10 +157,14 @@ class ProjectBook:
 
         return ProjectSettler(self._projects, self._clock).settle()
 
-    def _find_known(self, text: str) -> str:
+    def find_known(self, text: str) -> str:
+        """Return the name of a stored project that a person names. Raises NotFound with those that are stored."""
         project = find_project(self._projects, text).name
         if not self._projects.is_known(project):
-            raise NotFound(f"no project {text}; see: warmstart projects list")
+            listed = sorted(name for name in self._projects.projects() if name)
+            more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+            stored = f"stored are {', '.join(listed[:_LISTED])}{more}" if listed else "none is stored"
+            raise NotFound(f"no project {text}; {stored}; see: warmstart projects list")
         return project
 
 

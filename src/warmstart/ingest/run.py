@@ -20,7 +20,8 @@ from warmstart.ingest.records import Record, Recorder
 from warmstart.ingest.sources import find_places
 from warmstart.model import Problem
 from warmstart.ports import Progress
-from warmstart.store import Change, ProjectStore, SourceRow, Store
+from warmstart.projects.gate import ProjectGate
+from warmstart.store import Change, ProjectStore, SessionRow, SourceRow, Store
 
 if TYPE_CHECKING:
     from warmstart.ingest.parallel import Workers
@@ -39,7 +40,9 @@ class Ingested(Struct, kw_only=True):
     skipped: int = 0  # files in folders that are not transcripts
     skips: list[SkippedFiles] = msgspec.field(default_factory=list)  # why they were skipped
     unreadable: int = 0  # files in which no session could be read
+    left_out: dict[str, int] = msgspec.field(default_factory=dict)  # not stored, by project: `store_projects` lacks it
     forgotten: int = 0  # sessions read that a person had deleted, so that they were not stored
+    foreign: dict[str, int] = msgspec.field(default_factory=dict)  # stored by another role before; by role, "": unseen
     trials: int = 0  # trials measured because their transcript is new or longer
     retired: tuple[str, ...] = ()  # templates retired because of their measured effect
     promoted: tuple[str, ...] = ()  # templates promoted because of their measured effect
@@ -57,10 +60,12 @@ class Ingest:
         clock: Callable[[], float],
         origins: Mapping[Path, Path] | None = None,
         workers: Workers | None = None,
+        gate: ProjectGate | None = None,
     ) -> None:
         """`origins`: where copies come from. Sessions are stored with that place, and copies are always read.
 
         `workers`: processes that read; without them this process does. Only this one writes, in the order of the files.
+        `gate`: the projects whose sessions are stored; None: all.
         """
         self.report = Ingested()
         self._store = store
@@ -69,8 +74,10 @@ class Ingest:
         self._clock = clock
         self._origins = origins or {}
         self._workers = workers
+        self._gate = gate
+        self._stored: set[str] = set()  # files with sessions that the gate admitted
         self._batch = ReadPart()
-        self._unfit: set[str] = set()  # addresses of files with sessions that the store could not hold
+        self._unfit: set[str] = set()  # files with sessions that the store could not or may not take
         self._folders: set[str] = set()  # of the sessions that are new or have changed
 
     def run(self, paths: Iterable[Path | str], progress: Progress | None = None) -> Ingested:
@@ -124,13 +131,32 @@ class Ingest:
         for skip in part.skips:
             self._skip(skip)
         for record in part.records:
+            if not self._admits(record.session):
+                continue
             now = self._clock()
             row = settler.place(structs.replace(record.session, first_seen=now, updated=now))
             batch.records.append(structs.replace(record, session=row))
-        batch.sources += [structs.replace(row, read_at=self._clock()) for row in part.sources]
-        batch.calls += part.calls
+            batch.calls += len(record.calls)
+        batch.sources += [structs.replace(row, read_at=self._clock()) for row in part.sources if self._may_note(row)]
         if batch.is_full():
             self._write()
+
+    def _admits(self, row: SessionRow) -> bool:
+        """Return whether the store takes a session; count it if not."""
+        if self._gate is None:
+            return True
+        if self._gate.admits(row.folder, row.remote, row.scope):
+            self._stored.add(_name_file(row.source_uri))
+            return True
+        name = self._gate.name(row.folder, row.remote)
+        self.report.left_out[name] = self.report.left_out.get(name, 0) + 1
+        self._unfit.add(_name_file(row.source_uri))
+        return False
+
+    def _may_note(self, row: SourceRow) -> bool:
+        """Return whether the store may know of a file: behind a gate its path is private unless its sessions are stored."""
+        file = _name_file(row.uri)
+        return file not in self._unfit and (self._gate is None or file in self._stored)
 
     def _skip(self, skip: SkippedFiles) -> None:
         self.report.skipped += skip.files
@@ -155,6 +181,9 @@ class Ingest:
             report.new += change == "new"
             report.updated += change == "updated"
             report.forgotten += change == "forgotten"
+            if change == "foreign":
+                owner = self._store.find_owner(record.session.key)
+                report.foreign[owner] = report.foreign.get(owner, 0) + 1
             if change in ("new", "updated") and record.session.folder is not None:
                 self._folders.add(record.session.folder)
             report.messages += record.session.messages
@@ -164,8 +193,11 @@ class Ingest:
     def _put(self, records: Sequence[Record], sources: Sequence[SourceRow]) -> list[Change]:
         with self._store.writing():
             changes = self._store.put_sessions([(one.session, one.calls, one.spent) for one in records])
-            if sources:
-                self._store.put_sources(sources)
+            for record, change in zip(records, changes, strict=True):
+                if change == "foreign":  # read it again next time, and say so
+                    self._unfit.add(_name_file(record.session.source_uri))
+            if noted := [row for row in sources if self._may_note(row)]:
+                self._store.put_sources(noted)
         return changes
 
     def _put_what_fits(self, batch: ReadPart) -> tuple[list[Record], list[Change]]:
@@ -178,12 +210,17 @@ class Ingest:
                 fitting.append(record)
             except StoreTooLong as error:
                 uri = record.session.source_uri
-                self._unfit.add(uri.partition("#")[0])
+                self._unfit.add(_name_file(uri))
                 self.report.problems.append(Problem(self._recorder.name(uri), str(error)))
         for row in batch.sources:
             with suppress(StoreTooLong):
-                self._put([], [row] if row.uri not in self._unfit else [])
+                self._put([], [row])
         return fitting, changes
+
+
+def _name_file(uri: str) -> str:
+    """Return the file or archive that a session or a member comes from."""
+    return uri.partition("#")[0].partition("!/")[0]
 
 
 def _report_nothing(done: int, total: int | None, what: str) -> None:

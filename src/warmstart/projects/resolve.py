@@ -80,7 +80,7 @@ def find_project(known: KnownProjects, text: str, home: str | None = None) -> Pr
         return Project(follow_name(text, names), text if is_absolute(text) else None)
     if is_absolute(text) or text in (".", "..") or text.startswith(("./", "../")):
         return resolve_project(known, str(Path(os.path.normpath(Path.cwd() / Path(text).expanduser()))), home)
-    ending = [project for project in known.projects() if _ends_with(project, text)]
+    ending = [project for project in known.projects() if ends_with(project, text)]
     if len(ending) > 1:
         raise Refused(f"{text} is the end of several projects: {', '.join(ending[:5])}; give more of the name")
     if ending:
@@ -165,7 +165,7 @@ def _guess_root(folder: str) -> str | None:
     return None if not is_plain(folder) or is_broad(folder) else top_of(folder)
 
 
-def _ends_with(project: str, text: str) -> bool:
+def ends_with(project: str, text: str) -> bool:
     """Return whether a name is the end of an identity, at a slash; the commit may be left out."""
     wanted = text.strip("/").lower()
     names = {project.rstrip("/").lower(), project.rpartition("@")[0].lower()}

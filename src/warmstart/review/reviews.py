@@ -21,6 +21,7 @@ from warmstart.ingest.sources import find_sources
 from warmstart.judging.score import score
 from warmstart.model import Arguments, Outcome, PastSession, Session, Step, Template, ToolCall, ToolResult
 from warmstart.ports import NoteDesk
+from warmstart.projects.gate import open_gate
 from warmstart.redact import Redactor
 from warmstart.review.apply import describe_action
 from warmstart.review.fork import Fork, ForkLimits, ForkRun, find_new_results
@@ -30,7 +31,7 @@ from warmstart.review.proposal_drafts import ProposalDraft, is_denied, read_draf
 from warmstart.review.proposals import ProposalDesk
 from warmstart.review.snapshot import Snapshot, find_file, take_session
 from warmstart.review.spending import DailyBudget
-from warmstart.store import CallRow, ProposalRow, ProposalStore, SessionRow, Store
+from warmstart.store import CallRow, ProjectStore, ProposalRow, ProposalStore, SessionRow, Store
 from warmstart.store.history import decode_session
 from warmstart.templates.library import TemplateLibrary
 
@@ -50,7 +51,7 @@ class Reviewed(Struct, frozen=True, kw_only=True):
     denied: tuple[str, ...] = ()  # tools that the model may not use
     steps: int = 0  # answers of the model
     tokens: int = 0
-    ended: str = "no model"  # no model, nothing new, done, steps, budget, day, time, stopped, failed
+    ended: str = "no model"  # no model, nothing new, not shared, done, steps, budget, day, time, stopped, failed
     line: str = ""  # for the person; empty: nothing happened
     warning: str = ""  # what went wrong, if only a part failed
 
@@ -67,6 +68,7 @@ class Reviews:
         self._settings = settings
         self._clock = clock
         self._notes = notes
+        self._gate = open_gate(settings, lambda: ProjectStore(store))
         self._desk = ProposalDesk(store, settings, clock, notes)
 
     # Reviewing
@@ -97,6 +99,10 @@ class Reviews:
 
     def review_snapshot(self, snapshot: Snapshot, fork: Fork | None = None, focus: Focus = "both") -> Reviewed:
         """Review what is new since this session's last review. A failing model is reported, not raised."""
+        if self._gate is not None and not self._gate.admits(
+            snapshot.session.project, snapshot.session.remote, snapshot.session.scope
+        ):
+            return Reviewed(session=self._desk.redact_id(snapshot.session.id), ended="not shared")
         since, total = self._proposals.reviewed(snapshot.key), len(snapshot.session.steps)
         if total <= since:
             return Reviewed(session=self._desk.redact_id(snapshot.session.id), ended="nothing new")

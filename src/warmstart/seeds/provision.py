@@ -372,6 +372,14 @@ class Provisioner:
         return list(addenda.items())
 
 
+def decline(task: Task, why: str) -> Seed:
+    """Return the empty seed of a session that is not recorded. It is cold: nothing about it may be shown or counted."""
+    nothing = compose((), dialect=task.dialect, budget=task.budget, count=estimate)
+    return Seed(
+        id=_digest_seed(task, nothing), arm=COLD, dialect=task.dialect, budget=task.budget, reason=f"not seeded: {why}"
+    )
+
+
 def _empty(seed: Seed, why: str, *, shown: bool) -> Seed:
     """Return a seed without content. What a session has been shown still counts for it."""
     nothing = {} if shown else {"tokens": 0, "templates": (), "notes": ()}

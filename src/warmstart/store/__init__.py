@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from warmstart.addresses import could_be_mistyped
+from warmstart.addresses import SERVERS, could_be_mistyped
 from warmstart.errors import ConfigError, StoreError
 from warmstart.store.protocol import Store
 from warmstart.store.rows import (
@@ -83,7 +83,6 @@ _LATER = {  # name -> its module, loaded when the name is first used: a command 
     "name_shelf": "templates",
 }
 SCHEME = "sqlite:///"
-SERVERS = ("postgresql://", "postgres://")
 SAFE_SQLITE = (3, 51, 3)  # older versions can corrupt a WAL database under two writers
 MAGIC = b"SQLite format 3\0"
 

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,7 +31,27 @@ _SHORTEST_ANSWER = 5.0  # seconds
 _FOREIGN = "row-level security"  # in the error about a row of somebody else
 _SKIPPED = frozenset(("put_note",))  # where somebody else has the row under the same key, hers stays
 
-STATEMENTS = {name: translate(sql) for name, sql in (QUERIES | load_queries(HERE / "queries_postgres.sql")).items()}
+
+class _Statements(Mapping[str, str]):
+    """The named statements, each translated when it is first used: a hook uses a dozen of 200, and an agent waits for it."""
+
+    def __init__(self, queries: Mapping[str, str]) -> None:
+        self._queries = queries
+        self._translated: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._translated:
+            self._translated[name] = translate(self._queries[name])
+        return self._translated[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._queries)
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+
+STATEMENTS = _Statements(QUERIES | load_queries(HERE / "queries_postgres.sql"))
 
 
 def load_migrations() -> list[Migration]:
@@ -104,7 +124,11 @@ class PostgresStore(PostgresConnection, Store):
         except StoreDenied as error:
             if _FOREIGN not in str(error):
                 raise
-            return "same"
+            return "foreign"
+
+    def find_owner(self, key: str) -> str:
+        owners = self.rows("session_owner", (key,))
+        return str(owners[0][0]) if owners else ""
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ repeated.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -23,6 +24,7 @@ from warmstart.store.postgres_address import PostgresServer, Waits, connect
 from warmstart.store.sqlite_file import Migration
 
 _VERSION = "SELECT coalesce(max(number), 0) FROM migrations"
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # it would print to a person's screen; we raise errors
 _LOOK = 0.25  # seconds between two looks at a statement's deadline
 
 

@@ -158,6 +158,10 @@ class Store(Protocol):
         self.run("put_session", row.to_columns())
         return "new" if digest is None else "updated"
 
+    def find_owner(self, key: str) -> str:
+        """Return the role that stored a session; empty if it may not be seen, or the database has no roles."""
+        return ""
+
     def _mark_changed(self, rows: Sequence[SessionRow]) -> None:
         """Mark what must be measured or read again because of new or changed sessions, if there is anything."""
         ((has_trials, has_occurrences),) = self.rows("has_marked")

@@ -40,3 +40,6 @@ SELECT hashtextextended(pg_current_snapshot()::text, 0);
 SELECT current_setting('server_version'), current_user,
        (SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
         WHERE relnamespace = to_regnamespace('warmstart') AND relkind = 'r');
+
+-- name: session_owner
+SELECT owner FROM sessions WHERE key = :key;

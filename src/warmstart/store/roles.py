@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+PSQL = "\\set ON_ERROR_STOP on\n\\set QUIET on\n"  # psql's own words, before the SQL
+
 
 def read_roles() -> str:
     """Return the SQL that makes the roles and policies of a PostgreSQL store."""

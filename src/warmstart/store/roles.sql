@@ -1,5 +1,7 @@
--- Who may see and change what in a team's store. Run it with the role that owns the store, once and after every upgrade:
---   warmstart --store postgresql://OWNER@HOST/DATABASE store roles | psql postgresql://OWNER@HOST/DATABASE
+-- Who may see and change what in a team's store. Run it once and after every upgrade, with the role that owns the store:
+--   warmstart store roles | psql postgresql://OWNER@HOST/DATABASE
+-- The first time that role needs CREATEROLE; or a superuser runs it, and everything belongs to the owner as well. It stops at
+-- the first error and then has changed nothing.
 --
 -- A member is a login role of one person: GRANT warmstart_member TO ann;
 -- A machine that only starts sessions warm, and stores no transcripts: GRANT warmstart_hook TO builds;
@@ -12,14 +14,41 @@
 
 BEGIN;
 SET LOCAL search_path = warmstart;
+SET LOCAL client_min_messages = warning;
 
+-- The roles, and then everything as the owner: whoever runs this, the other one can run it again.
 DO $$
+DECLARE
+    keeper name := (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'warmstart');
+    may_create boolean := (SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user);
+    made text;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'warmstart_member') THEN
-        CREATE ROLE warmstart_member NOLOGIN;
+    IF keeper IS NULL THEN
+        RAISE EXCEPTION 'this database holds no store of Warmstart yet; run a command of Warmstart with its address first';
     END IF;
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'warmstart_hook') THEN
-        CREATE ROLE warmstart_hook NOLOGIN;
+    IF NOT pg_has_role(current_user, keeper, 'MEMBER') THEN
+        RAISE EXCEPTION 'the store belongs to the role %; run this with it, or as a superuser', keeper;
+    END IF;
+    FOREACH made IN ARRAY ARRAY['warmstart_member', 'warmstart_hook'] LOOP
+        IF EXISTS (SELECT FROM pg_roles WHERE rolname = made) THEN
+            CONTINUE;
+        ELSIF NOT may_create THEN
+            RAISE EXCEPTION 'the role % may not create roles; a superuser runs this once, or: ALTER ROLE % CREATEROLE',
+                current_user, quote_ident(current_user);
+        END IF;
+        EXECUTE format('CREATE ROLE %I NOLOGIN', made);
+        IF current_user <> keeper THEN
+            EXECUTE format('GRANT %I TO %I WITH ADMIN OPTION', made, keeper);
+        END IF;
+    END LOOP;
+    IF current_user <> keeper THEN
+        FOR made IN SELECT format('%s %s', CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, oid::regclass) FROM pg_class
+            WHERE relnamespace = 'warmstart'::regnamespace AND relkind IN ('r', 'v') AND relowner <> quote_ident(keeper)::regrole
+            UNION ALL SELECT format('ROUTINE %s', oid::regprocedure) FROM pg_proc
+            WHERE pronamespace = 'warmstart'::regnamespace AND proowner <> quote_ident(keeper)::regrole LOOP
+            EXECUTE format('ALTER %s OWNER TO %I', made, keeper);
+        END LOOP;
+        EXECUTE format('SET LOCAL ROLE %I', keeper);
     END IF;
 END $$;
 
@@ -134,4 +163,32 @@ CALL guard('session_places', 'owner = current_user', 'owner = current_user');
 CALL guard('forgotten', 'true', 'owner = current_user');
 
 DROP PROCEDURE guard;
+
+-- Sessions that a person stored with another role become hers, with everything that follows them: those whose transcripts, and
+-- the projects whose folders, lie under a place on her disk. For the owner: CALL warmstart.give_sessions('team', 'ann', '/home/ann/');
+CREATE OR REPLACE PROCEDURE give_sessions(giver text, taker text, place text) LANGUAGE plpgsql AS $$
+DECLARE
+    keys text[];
+    ids text[];
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = taker) THEN
+        RAISE EXCEPTION 'there is no role %', taker;
+    END IF;
+    SELECT array_agg(key), array_agg(id) INTO keys, ids FROM warmstart.sessions
+    WHERE owner = giver AND (starts_with(source_uri, 'file://' || place) OR starts_with(source_uri, place));
+    UPDATE warmstart.sessions SET owner = taker WHERE key = ANY (keys);
+    UPDATE warmstart.reviews SET owner = taker WHERE owner = giver AND session_key = ANY (keys);
+    UPDATE warmstart.proposals SET owner = taker WHERE owner = giver AND session_key = ANY (keys);
+    UPDATE warmstart.session_places SET owner = taker WHERE owner = giver AND session = ANY (ids);
+    UPDATE warmstart.live_spent SET owner = taker WHERE owner = giver AND session = ANY (ids);
+    UPDATE warmstart.live_counters SET owner = taker WHERE owner = giver AND session = ANY (ids);
+    UPDATE warmstart.usage_events SET owner = taker WHERE owner = giver AND session = ANY (ids);
+    UPDATE warmstart.trials SET owner = taker WHERE owner = giver AND split_part(session, '#', 1) = ANY (ids);
+    UPDATE warmstart.notes SET owner = taker WHERE owner = giver AND starts_with(project, place);
+    UPDATE warmstart.templates SET owner = taker WHERE owner = giver AND starts_with(project, place);
+    UPDATE warmstart.terms SET owner = taker WHERE owner = giver AND starts_with(scope, place);
+    DELETE FROM warmstart.merged_digests WHERE owner IN (giver, taker); -- counted anew
+    RAISE NOTICE '% sessions of % belong to % now', coalesce(cardinality(keys), 0), giver, taker;
+END $$;
+REVOKE ALL ON PROCEDURE give_sessions FROM PUBLIC;
 COMMIT;

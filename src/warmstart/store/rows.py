@@ -25,7 +25,7 @@ from warmstart.model import (
     Verdict,
 )
 
-Change = Literal["new", "updated", "same", "forgotten"]  # forgotten: a person deleted it
+Change = Literal["new", "updated", "same", "forgotten", "foreign"]  # a person deleted it; another role has stored it
 LeftOut = Literal["earlier"]  # the session had begun before its trial
 ProjectBy = Literal["remote", "commit", "paths", "folder", "person"]
 

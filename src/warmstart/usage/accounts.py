@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from warmstart.config import Settings
 from warmstart.errors import Refused
 from warmstart.model import LiveUsage, Spent, Usage
+from warmstart.projects.gate import open_gate
 from warmstart.projects.resolve import find_project, resolve_project
 from warmstart.redact.identifiers import IdentifierRedactor
 from warmstart.store import CounterRow, LiveRow, ProjectStore, SessionRow, Store, UsageStore
@@ -49,6 +50,7 @@ class UsageAccounts:
         self._usage = UsageStore(store)
         self._identifiers = IdentifierRedactor(settings.secrets)
         self._own_prices = settings.prices
+        self._gate = open_gate(settings, lambda: ProjectStore(store))
         self._clock = clock
 
     def set(self, report: LiveUsage) -> LiveUsageResult:
@@ -102,7 +104,11 @@ class UsageAccounts:
     def _take(
         self, report: LiveUsage, count: Callable[[LiveUsage, list[LiveRow], float], LiveRow | None]
     ) -> LiveUsageResult:
-        report = self._check(report)
+        folder, report = report.project, self._check(report)
+        if self._gate is not None and not self._gate.admits(folder):
+            return LiveUsageResult(
+                session=report.session, changed=False, reason="store_projects does not name the project", usage=Usage()
+            )
         now = self._clock()
         at = now if report.at is None else report.at
         with self._store.writing():

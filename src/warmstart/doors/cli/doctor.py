@@ -15,12 +15,14 @@ from warmstart import __version__
 from warmstart.archive.vanishing import find_vanishing
 from warmstart.doors.cli.hook import describe_old_hooks, examine_hooks
 from warmstart.doors.cli.main import json_option
+from warmstart.doors.hooks.log import count_given_up
 from warmstart.doors.render.terminal import clean, format_iso, print_json, print_table
 from warmstart.errors import SourceError, WarmstartError
 from warmstart.formats import find_files
 from warmstart.pipeline import Warmstart
 from warmstart.plurals import format_count
 
+_RECENTLY = 7 * 86_400.0  # seconds
 _PARTS = ("apsw", "msgspec", "google-re2", "ahocorasick-rs", "zstandard", "click", "rich")
 
 
@@ -50,7 +52,7 @@ def doctor(ws: Warmstart, as_json: bool) -> None:
             click.echo("an old index gives agents' calls old advice; run: warmstart learn")
         if line := describe_vanishing(report["vanishing"]):
             click.echo(line)
-        for line in report["hooks"]:
+        for line in (*report["hooks"], *report["silent_hooks"], *report["sharing"]):
             click.echo(clean(line))
     if not report["healthy"]:
         sys.exit(1)
@@ -86,8 +88,31 @@ def examine(ws: Warmstart) -> dict[str, Any]:
         "notes": notes,
         "vanishing": examine_vanishing(ws),
         "hooks": describe_old_hooks(examine_hooks(ws.settings)),
+        "silent_hooks": describe_silent_hooks(ws),
+        "sharing": describe_sharing(ws),
         "healthy": healthy,
     }
+
+
+def describe_silent_hooks(ws: Warmstart) -> list[str]:
+    """Return a line about the hooks that gave up in the last days, and how the last of them did."""
+    times, last = count_given_up(ws.settings.home, ws.now() - _RECENTLY)
+    if not times:
+        return []
+    advice = " A near server, or `store` in a file, answers sooner." if ws.settings.is_shared else ""
+    return [
+        f"hooks gave up {format_count(times, 'time')} in the last week, and those sessions started without a brief; the last: "
+        f"{last}.{advice}"
+    ]
+
+
+def describe_sharing(ws: Warmstart) -> list[str]:
+    """Return a line about a store on a server that may take no project."""
+    if not ws.settings.is_shared or ws.settings.store_projects:
+        return []
+    return [
+        "this store may take no project of this machine: hooks store nothing there; run: warmstart store allow PROJECT"
+    ]
 
 
 def describe_vanishing(vanishing: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,10 +30,12 @@ from warmstart.ingest.sources import find_sources
 from warmstart.model import Problem
 from warmstart.pipeline import Warmstart
 from warmstart.plurals import format_count
+from warmstart.projects.gate import NO_PROJECT
 
 if TYPE_CHECKING:
     from warmstart.lake.library import LakeLibrary
 
+_MOST_LISTED = 20  # projects that were left out
 SOURCE = click.Path()  # a string: a Path would change addresses
 
 
@@ -152,6 +155,12 @@ def _print_problems(problems: list[Problem], recorder: Recorder, as_json: bool) 
 @click.option(
     "--lake", metavar="DIR_OR_URL", help="Write to a lake in this folder or at this address, not to the store."
 )
+@click.option(
+    "--project", "projects", multiple=True, help="Store only this project's sessions. May be given several times."
+)
+@click.option(
+    "--all-projects", is_flag=True, help="Into a server's store: also projects that it was not allowed to take."
+)
 @jobs_option
 @engine_option
 @click.option("--personal", is_flag=True, help="With --lake: also write sessions of other profiles, chats and people.")
@@ -162,6 +171,8 @@ def ingest(
     paths: tuple[str, ...],
     archived: bool,
     lake: str | None,
+    projects: tuple[str, ...],
+    all_projects: bool,
     jobs: int,
     engine: str | None,
     personal: bool,
@@ -172,7 +183,13 @@ def ingest(
     They are files, folders, archives, git:PATH#BRANCH, and https://, s3:// or gs:// addresses; without a path, those in the
     usual places of Claude Code, Codex and other agents. A folder that is a git repository is also searched for checkpoints
     (branches entire/checkpoints/...).
+
+    Others may read a store on a server: it takes the projects that you allow with `warmstart store allow`, or name here.
     """
+    if projects and all_projects:
+        raise click.UsageError("give either --project or --all-projects")
+    if (projects or all_projects) and (archived or lake is not None):
+        raise click.UsageError("--project and --all-projects do not go with --archive or --lake")
     if archived and paths:
         raise click.UsageError("--archive reads the whole archive; give either it or paths")
     if not archived and not paths and not ws.places():
@@ -188,13 +205,14 @@ def ingest(
         raise click.UsageError("--engine belongs to --lake: a store is filled from one machine; use --jobs")
     if personal:
         raise click.UsageError(
-            "--personal belongs to --lake: a store keeps the sessions of every profile, chat and person"
+            "--personal belongs to --lake: a store in a file keeps the sessions of every profile, chat and person"
         )
     with progress_bar("ingesting") as report_progress:
+        named = ("*",) if all_projects else projects or None
         report = (
             ws.ingest_archive(report_progress, jobs=jobs)
             if archived
-            else ws.ingest(*paths, progress=report_progress, jobs=jobs)
+            else ws.ingest(*paths, projects=named, progress=report_progress, jobs=jobs)
         )
     if as_json:
         print_json(report)
@@ -216,9 +234,47 @@ def ingest(
                 click.echo(
                     f"template {clean(name)} {change} because of its measured effect; see: warmstart templates show"
                 )
+        if report.foreign:
+            _print_foreign(report.foreign)
+        if not projects:
+            _print_left_out(report.left_out, nothing_allowed=not ws.settings.store_projects)
         _print_problems(report.problems, Recorder(ws.settings.secrets), as_json=False)
     if report.problems and not (report.sessions or report.unchanged):
         sys.exit(1)
+    if report.left_out and not projects and not ws.settings.store_projects:
+        sys.exit(1)
+
+
+def _print_foreign(foreign: dict[str, int]) -> None:
+    """Say that another role has stored the sessions, and how its rows become one's own."""
+    known = ", ".join(clean(owner) for owner in sorted(foreign) if owner)
+    by = f"the role {known}" if known else "a role whose rows you may not see"
+    click.echo(
+        f"not stored: {format_count(sum(foreign.values()), 'session')} that {by} stored before you. If it was you, with a "
+        "role that you shared, the store's owner gives them to you; see 'A role for each' in docs/howto/team.md",
+        err=True,
+    )
+
+
+def _print_left_out(left_out: dict[str, int], *, nothing_allowed: bool) -> None:
+    """Name the projects whose sessions the shared store did not take, and how to allow them."""
+    if not left_out:
+        return
+    listed = sorted(left_out, key=lambda name: (-left_out[name], name))
+    sessions = format_count(sum(left_out.values()), "session")
+    if nothing_allowed:
+        click.echo("nothing was stored: others may read this store, and you have allowed it no project yet", err=True)
+    click.echo(
+        f"left out: {sessions} of {format_count(len(listed), 'project')} that this store may not take; allow one with:",
+        err=True,
+    )
+    for name in listed[:_MOST_LISTED]:
+        command = "'*' takes it:" if name == NO_PROJECT else "warmstart store allow"
+        shown = name if name == NO_PROJECT else shlex.quote(clean(name))
+        click.echo(f"  {command} {shown} ({format_count(left_out[name], 'session')})", err=True)
+    if len(listed) > _MOST_LISTED:
+        click.echo(f"  and {len(listed) - _MOST_LISTED} more", err=True)
+    click.echo("once, without allowing it for hooks: warmstart ingest --project NAME, or --all-projects", err=True)
 
 
 def _fill_lake(ws: Warmstart, lake: LakeLibrary, paths: tuple[str, ...], *, personal: bool, as_json: bool) -> None:

@@ -37,7 +37,7 @@ def copy_store(
     TO empty and can be run again. FROM is not changed. Into a server, which others read, name the projects to copy, or say
     --all-projects; personal scopes stay behind unless you say --personal.
     """
-    from warmstart.store import SERVERS
+    from warmstart.addresses import SERVERS
 
     is_shared = target.startswith(SERVERS)
     if is_shared and not projects and not all_projects:

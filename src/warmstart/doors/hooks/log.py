@@ -14,6 +14,8 @@ from pathlib import Path
 from warmstart.errors import WarmstartError
 
 _LARGEST = 64_000  # bytes of a file before it is renamed to `.log.1`
+_GAVE_UP = ": gave up after "
+_MOST = 1_000  # lines that are looked at
 _LONGEST = 300  # characters of a line
 
 
@@ -37,6 +39,13 @@ def read_troubles(home: Path, most: int = 5) -> list[str]:
         return _file(home).read_text("utf-8", "replace").splitlines()[-most:]
     except OSError:
         return []
+
+
+def count_given_up(home: Path, since: float) -> tuple[int, str]:
+    """Return how often hooks gave up since a time, and the last line about it."""
+    first = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
+    lines = [line for line in read_troubles(home, _MOST) if _GAVE_UP in line and line >= first]
+    return len(lines), lines[-1] if lines else ""
 
 
 def describe(error: BaseException) -> str:

@@ -55,6 +55,7 @@ _OPENING_SHARE = 3  # the opening gets a third of the budget
 _OPENING_EXAMPLES = 1  # at most, before the prompt is known: the prompt's own examples follow
 _COLD = "cold"
 
+_doing = "before the store was opened"  # what a process that gives up was doing
 _finishing = threading.Lock()  # held by the thread that ends the process: with the answer, or because time is up
 
 
@@ -134,6 +135,8 @@ class _Hook:
 
     def answer(self) -> str | None:
         match self._event.hook_event_name:
+            case "SessionStart" | "UserPromptSubmit" if self._is_private:
+                return None
             case "SessionStart":
                 return self._start() if self._claim() else None
             case "UserPromptSubmit":
@@ -148,6 +151,11 @@ class _Hook:
             case _:
                 raise Refused("an event that is not hooked")
         return None
+
+    @property
+    def _is_private(self) -> bool:
+        """Whether the store is a server's that may take no project: nothing is asked or recorded there."""
+        return self._settings.is_shared and not self._settings.store_projects
 
     def _claim(self) -> bool:
         with SessionFile(str(self._settings.home), self._session) as state:
@@ -240,6 +248,8 @@ class _Hook:
     def _open(self, patience: float = _PATIENCE) -> Warmstart:
         from warmstart.pipeline import Warmstart
 
+        global _doing
+        _doing = "while it used the store" + (" on a server" if self._settings.is_shared else "")
         return Warmstart(self._settings, patience=patience)
 
     @property
@@ -325,5 +335,6 @@ def _read_words(words: Sequence[str]) -> HookCall:
 def _give_up(home: Path, name: str) -> None:
     """End the process because time is up, unless the answer is being written."""
     if _finishing.acquire(blocking=False):
-        log_trouble(home, name, f"gave up after {_TIME:g} seconds")
+        used = time.process_time()  # little of the time that is over: the machine was busy, or a server did not answer
+        log_trouble(home, name, f"gave up after {_TIME:g} seconds, {used:.1f} of them of processor time, {_doing}")
         os._exit(0)
