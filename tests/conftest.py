@@ -118,6 +118,7 @@ def sealed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("WARMSTART_HOME", str(home / ".warmstart"))
+    monkeypatch.setenv("WARMSTART_STORE_PROJECTS", "*")  # a server would take nothing: see test_shared_store
     monkeypatch.setenv("WARMSTART_HOLDOUT", "0")  # one session in ten would be cold: see test_trials
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
     connect = socket.socket.connect
@@ -154,7 +155,6 @@ def database(request: pytest.FixtureRequest, sealed: None, monkeypatch: pytest.M
     server: Postgres = request.getfixturevalue("postgres")
     address = server.make_store()
     monkeypatch.setenv("WARMSTART_STORE", address)
-    monkeypatch.setenv("WARMSTART_STORE_PROJECTS", "*")
     yield wanted
     server.recycle_store(address)
 

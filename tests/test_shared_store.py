@@ -28,6 +28,7 @@ def server(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]
     """An empty store on a server, of a person who has allowed it nothing yet."""
     address = postgres.make_store()
     monkeypatch.setenv("WARMSTART_STORE", address)
+    monkeypatch.delenv("WARMSTART_STORE_PROJECTS")
     yield address
     postgres.recycle_store(address)
 
@@ -107,6 +108,7 @@ def test_a_copy_of_an_unknown_project_is_an_error(sealed: None, tmp_path: Path) 
 def test_doctor_says_that_hooks_gave_up_and_that_nothing_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = config.load()
     monkeypatch.setenv("WARMSTART_STORE", "postgresql://127.0.0.1:1/none")
+    monkeypatch.delenv("WARMSTART_STORE_PROJECTS")
     log_trouble(settings.home, "claude-code", "gave up after 3 seconds, 0.4 of them of processor time, in a test")
     report = run_json("doctor", code=1)
     assert "gave up 1 time in the last week" in report["silent_hooks"][0] and "in a test" in report["silent_hooks"][0]

@@ -38,7 +38,6 @@ def run_psql(address: str, sql: str) -> subprocess.CompletedProcess[str]:
 
 def test_roles_for_each_and_whose_the_sessions_are(team: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, ben = team.format(role="team"), team.format(role="ben")
-    monkeypatch.setenv("WARMSTART_STORE_PROJECTS", "*")
     monkeypatch.setenv("WARMSTART_STORE", owner)
     home = config.load().user_home
     write_jsonl(home / ".claude" / "projects" / "-shop" / "s-1.jsonl", claude_lines(cwd=str(home / "shop")))
