@@ -1,7 +1,8 @@
 """Words that name nobody: common English, the trade's words and products. And first names that are no other word.
 
-The common words are those of the documentation of Python's standard library, of packages and of this project, and some written
-by hand, without the forms that `is_common` derives. First names that are also words or products (Mark, Will, Ruby, Travis) are left out.
+The common words are those of the documentation of Python's standard library, of packages and of this project, and some
+written by hand, without the forms that `is_common` derives. First names that are also words or products (Mark, Will, Ruby,
+Travis) are left out.
 """
 
 from __future__ import annotations
