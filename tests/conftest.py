@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -104,6 +105,8 @@ settings.load_profile(
 )  # on a busy machine every example is slow
 
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background; every process would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 copy_schemas()
 gc.disable()  # until the tests are collected: what they import stays, and looking for garbage in it takes a fifth longer
 

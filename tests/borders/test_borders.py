@@ -43,7 +43,10 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     address = request.getfixturevalue("postgres").make_store() if request.param == "postgres" else str(store)
     store.parent.mkdir()
     (root / "home" / "config.toml").write_text("holdout = 0\nmax_active = 100\n")
-    with warmstart.open(root / "home", store=address) as ws:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WARMSTART_STORE_PROJECTS", "*")
+        ws = warmstart.open(root / "home", store=address)
+    with ws:
         build_world(ws, root)
         yield ws, root
 

@@ -112,6 +112,7 @@ def run_hook(home: Path, address: str, event: dict[str, object]) -> tuple[subpro
         "HOME": str(home),
         "PATH": os.environ["PATH"],
         "WARMSTART_HOME": str(home / "ws"),
+        "WARMSTART_STORE_PROJECTS": "*",
     }
     words = [sys.executable, "-m", "warmstart", "hook", "run", "claude-code", "--store", address]
     began = time.monotonic()

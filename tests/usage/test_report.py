@@ -268,7 +268,7 @@ def test_the_table_shows_what_is_estimated_and_what_is_not_known(home):
 
 def test_json_has_the_documented_keys_and_null_for_unknown(home):
     report = json.loads(run(home, "--by", "model", "--json"))
-    assert list(report) == ["by", "since", "until", "rows", "totals", "undated", "unpriced", "prices"]
+    assert list(report) == ["by", "since", "until", "rows", "totals", "undated", "unpriced", "prices", "unread_files"]
     keys = "name sessions input output cache_read cache_write reasoning total cost estimated tokens_estimated output_completed tokens_unknown cost_estimated cost_unknown"
     by_name = {row["name"]: row for row in report["rows"]}
     assert set(by_name) == {"claude-sonnet-4-5", "nobody-knows-1", None}

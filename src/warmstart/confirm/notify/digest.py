@@ -23,9 +23,12 @@ class Pace:
 
     def wait(self, count: int, now: float) -> float:
         """Return the seconds for which `count` requests should wait to be announced together; 0: announce them now."""
+        return 0.0 if count and self.room(now) > 0 else COLLECT_FOR - (now - self._sent[0])
+
+    def room(self, now: float) -> int:
+        """Return how many messages may be sent now."""
         self._sent = [at for at in self._sent if now - at < COLLECT_FOR]
-        room = SINGLE - len(self._sent)
-        return 0.0 if count and room > 0 else COLLECT_FOR - (now - self._sent[0])
+        return SINGLE - len(self._sent)
 
     def note(self, now: float) -> None:
         self._sent.append(now)

@@ -13,7 +13,7 @@ from warmstart.confirm.audit.feed import Change
 from warmstart.confirm.audit.transaction import Transaction
 from warmstart.confirm.desk.desk import Desk
 from warmstart.confirm.model import Delivery, Request
-from warmstart.confirm.notify.digest import SINGLE, Pace, write_digest
+from warmstart.confirm.notify.digest import Pace, write_digest
 from warmstart.confirm.notify.messages import Notification, write_message
 from warmstart.confirm.notify.sending import GONE, HELD, PAUSES, Channel, Sending, SendOutcome
 
@@ -89,7 +89,7 @@ class Notifier(Sending[Notice]):
                 change = {"id": notice.id, "state": "queued", "attempts": notice.attempts, "due": due, "error": ""}
                 tx.store.rows("settle_notice", change)
             return []
-        parts = [notices] if len(notices) > SINGLE else [[notice] for notice in notices]
+        parts = [notices] if len(notices) > pace.room(now) else [[notice] for notice in notices]
         for _ in parts:
             pace.note(now)
         return parts
