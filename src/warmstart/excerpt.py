@@ -11,6 +11,7 @@ from typing import Any
 RESULT, ARGUMENT, MESSAGE = 400, 600, 4_000  # characters kept of a result, of a string in arguments, of a message
 
 _SEAM = re.compile(r"[^A-Za-z0-9+/=_.%\\:@~$-]")
+_GAP = "\n[... "
 _REACH = 400  # how far a cut may move to find a seam
 _SCALARS = frozenset((int, float, bool, type(None)))
 _MAX_DEPTH = 12
@@ -23,7 +24,12 @@ def cut(text: str, limit: int) -> str:
         return text
     head, tail = _head(text, limit * 2 // 3), _tail(text, len(text) - limit // 3)
     gap = len(text) - len(head) - len(tail)
-    return f"{head}\n[... {gap} characters left out ...]\n{tail}"
+    return f"{head}{_GAP}{gap} characters left out ...]\n{tail}"
+
+
+def before_gap(text: str) -> str:
+    """Return a text up to the place where `cut` left something out."""
+    return text.partition(_GAP)[0]
 
 
 def first(text: str, limit: int) -> str:

@@ -369,6 +369,37 @@ def test_long_results_are_shortened_before_an_example_goes() -> None:
     assert none.reason == f"nothing could be shown: {none.omitted[0].reason}"
 
 
+def exchange(intent: str, *results: str) -> Example:
+    calls = tuple(ExampleCall(tool="bash", arguments={"command": intent}, result=result) for result in results)
+    return example(intent, calls=calls, result="")
+
+
+def test_a_result_is_not_cut_where_the_gap_saves_less_than_it_says() -> None:
+    status = "the engine is running, the tank is half full and the battery is at 12.8 volts"
+    composed = seed(pick(exchange("start", *[status] * 6)), pick(exchange("stop", "off " * 300)), budget=600)
+    assert status in written(composed)
+
+
+def test_room_that_is_left_goes_back_to_cut_results_of_the_nearest_first() -> None:
+    lines = "\n".join(f"line {number}" for number in range(40))
+    near = msgspec.structs.replace(pick(exchange("near", lines)), match=9.0)
+    far = msgspec.structs.replace(pick(exchange("far", lines)), match=5.0)
+    huge = pick(exchange("huge", "x", *["y" * 9_000] * 8))
+    whole = cost(near.example, "openai", count)
+    both = seed(far, near, huge, budget=2 * whole)
+    assert len(both.used) == 2
+    assert "left out" not in written(both)
+    one = seed(far, near, huge, budget=2 * whole - 30)
+    assert measured(one) == one.tokens <= 2 * whole - 30
+    assert "left out" in written(one)
+    assert lines in one.messages[-2]["content"]  # the nearest, which is the last
+
+
+def test_the_result_in_brackets_ends_where_the_result_was_cut() -> None:
+    cut = example(result="folder: b\n[... 800 characters left out ...]\nend")
+    assert render(cut, "openai")[-1]["content"] == "[result: folder: b]"
+
+
 def test_a_smaller_one_may_follow_one_that_did_not_fit() -> None:
     large = example("large", arguments={"command": "x" * 4000})
     composed = seed(pick(large, template="large"), pick(template="small"), budget=300)

@@ -247,5 +247,15 @@ class TestComplement:
         options = [self.option(9.0, "a", call=same), self.option(8.0, "a", call=same), self.option(1.0, "b")]
         assert complement(options, 5) == [0]
 
+    def test_a_clear_request_gets_few_examples_and_a_vague_one_many(self) -> None:
+        clear = [self.option(10.0, "a"), self.option(6.0, "a"), self.option(5.0, "a", "b"), self.option(4.0, "b")]
+        assert complement(clear, 8) == [0, 2]
+        vague = [self.option(10.0 - place / 2, name) for place, name in enumerate("aabbc")]
+        assert sorted(complement(vague, 8)) == [0, 1, 2, 3, 4]
+
+    def test_a_farther_example_is_not_shown_for_a_call_that_hardly_any_similar_request_needed(self) -> None:
+        usual = [self.option(10.0, "a"), *(self.option(6.0, "a") for _ in range(9))]
+        assert complement([*usual, self.option(5.0, "odd")], 8) == [0]
+
     def test_nothing_to_choose_from(self) -> None:
         assert complement([], 3) == []

@@ -133,6 +133,7 @@ class _Fitted(NamedTuple):
     example: Example
     rendered: Messages | str
     tokens: int
+    is_cut: bool = False  # some of its results
 
 
 class _Note(NamedTuple):
@@ -253,7 +254,17 @@ def _fit_examples(picks: Sequence[Pick], room: int, form: _Form, omitted: list[O
             room -= example.tokens
         else:
             omitted += [Omission(pick.template, _explain(example.tokens, room)) for pick in whole.picks]
-    return fitted
+    return _restore(fitted, room, form)
+
+
+def _restore(fitted: Sequence[_Fitted], room: int, form: _Form) -> list[_Fitted]:
+    """Give the room that is left over to results that were cut, those of the nearest example first."""
+    restored = list(fitted)
+    for example in reversed(_order([example for example in fitted if example.is_cut])):
+        longer = _shorten(_render_whole(example.picks, form), example.tokens + room, form)
+        restored[restored.index(example)] = longer
+        room -= longer.tokens - example.tokens
+    return restored
 
 
 def _order(fitted: Sequence[_Fitted]) -> list[_Fitted]:
@@ -271,15 +282,20 @@ def _shorten(whole: _Fitted, room: int, form: _Form) -> _Fitted:
         return whole
 
     def cut_results(limit: int) -> _Fitted:
-        calls = [msgspec.structs.replace(call, result=cut(call.result, limit)) for call in whole.example.shown]
+        calls = [msgspec.structs.replace(call, result=_cut_result(call.result, limit)) for call in whole.example.shown]
         changes = {"calls": tuple(calls)} if whole.example.is_whole else {"result": calls[0].result}
         short = form.write(msgspec.structs.replace(whole.example, **changes))
-        return _Fitted(whole.picks, whole.example, short, form.measure(short))
+        return _Fitted(whole.picks, whole.example, short, form.measure(short), is_cut=True)
 
     least = cut_results(limits.pop())
     if least.tokens > room:
         return least
     return next((short for limit in limits if (short := cut_results(limit)).tokens <= room), least)
+
+
+def _cut_result(result: str, limit: int) -> str:
+    """Return a result cut to a limit, or as it is if naming the gap takes as much room as the gap saves."""
+    return min(result, cut(result, limit), key=len)
 
 
 def _render_whole(run: tuple[Pick, ...], form: _Form) -> _Fitted:

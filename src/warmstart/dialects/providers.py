@@ -16,7 +16,7 @@ import msgspec
 
 from warmstart import lazy_regex as re
 from warmstart.digests import blake2b
-from warmstart.excerpt import first
+from warmstart.excerpt import before_gap, first
 from warmstart.model import Arguments, Dialect, Example, ExampleCall
 
 Messages = list[dict[str, Any]]
@@ -191,7 +191,7 @@ def write_closing(example: Example) -> str:
     Strict servers want a turn there. A fixed mark was repeated by small models as their last words; who repeats this form
     names the result of the own last call.
     """
-    result = " ".join(_write_result(example.shown[-1]).split())
+    result = " ".join(before_gap(_write_result(example.shown[-1])).split())
     plain = result if _PLACEHOLDER in result else result.translate(_JSON_SIGNS)
     return clean(first(example.closing.strip(), _CLOSING_LIMIT)) or f"[result: {first(plain, _ECHO_LIMIT)}]"
 

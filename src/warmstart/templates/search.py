@@ -22,6 +22,8 @@ MIN_SHARE = 0.25  # share of a sentence's known words that an example must conta
 _LONG = 12  # known words; a longer sentence asks for no more
 _SEVERAL = 0.7  # an example with n kinds of calls is worth more than one by n to the power of 1 minus this
 _RELEVANT = 0.15  # minimum match of an example, relative to the best one
+_NEAR = 0.7  # match, relative to the best one, of an example that is shown whatever it adds
+_NEEDED = 0.1  # share of the similar requests that needed a kind of call for which a farther example is shown
 _AGAIN = 0.25  # factor for each time that a kind of call is already shown
 _NEAREST = 3  # place among the chosen by which the nearest request is shown
 _SAME_KIND = 0.2  # factor for another example of a kind that is already shown
@@ -144,8 +146,9 @@ def complement(options: Sequence[Option], limit: int) -> list[int]:
     An example is worth its own match times what it adds: kinds of calls that are not shown yet, each by how many of the
     similar requests needed it. So a request that says much is answered by what is like it; where many are alike, because it
     says little, the calls that such requests usually need come first. The nearest request itself is the third at the
-    latest. The number of sessions behind an example only breaks ties. The same calls are shown once, and nothing that is much
-    farther from the request than the nearest.
+    latest. The number of sessions behind an example only breaks ties. The same calls are shown once. What is farther from the
+    request than the nearest is shown only for a kind of call that is not shown yet and that some similar requests needed, so
+    a request that is clear gets few examples and a vague one many: small models copy calls out of examples that do not fit.
     """
     if not options:
         return []
@@ -154,8 +157,13 @@ def complement(options: Sequence[Option], limit: int) -> list[int]:
     taken: list[int] = []
     shown: Counter[str] = Counter()
     left = {at for at, option in enumerate(options) if option.match >= _RELEVANT * options[nearest].match}
-    while len(taken) < limit and left:
-        best = max(left, key=lambda at: (_weigh_option(options[at], need, shown), options[at].usual, -at))
+
+    def earns_room(option: Option) -> bool:
+        is_near = option.match >= _NEAR * options[nearest].match
+        return is_near or any(need[kind] >= _NEEDED and not shown[kind] for kind in option.kinds)
+
+    while len(taken) < limit and (worthy := [at for at in left if earns_room(options[at])]):
+        best = max(worthy, key=lambda at: (_weigh_option(options[at], need, shown), options[at].usual, -at))
         if len(taken) == _NEAREST - 1 and nearest in left:
             best = nearest
         taken.append(best)
