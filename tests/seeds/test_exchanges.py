@@ -70,6 +70,18 @@ def test_the_nearest_request_is_shown_whole_and_last(ws: Warmstart) -> None:
     assert "That call worked" not in str(seed.messages)
 
 
+def test_arguments_are_shown_in_the_order_in_which_the_agent_gave_them(tmp_path: Path) -> None:
+    for number, city in enumerate(CITIES):
+        flight = {"origin": "Rome", "destination": city, "date": f"2026-12-{number + 10}"}
+        write(tmp_path / "t", f"f{number}", [(f"Book a flight from Rome to {city}", [("book", flight, "ok")], "Done.")])
+    with warmstart.open() as opened:
+        opened.ingest(tmp_path / "t")
+        opened.learn()
+        seed = opened.provision(Task(text="Book a flight from Rome to Turin"))
+    (call, *_) = [call["function"] for message in seed.messages for call in message.get("tool_calls") or ()]
+    assert list(json.loads(call["arguments"])) == ["origin", "destination", "date"]
+
+
 def test_what_the_sessions_tools_cannot_do_is_out(ws: Warmstart) -> None:
     seed = ws.provision(Task(text="How far is it to Turin by car?", tools=("estimate_distance", "lock_doors")))
     assert set(tools_of(seed)) <= {"lock_doors"}, "the exchange needs get_zipcode too"

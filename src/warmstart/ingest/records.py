@@ -40,6 +40,7 @@ _CALL_ID = re.compile(  # an id that an agent generated: it reveals nothing
     r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 )
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_write_arguments = msgspec.json.Encoder().encode  # in the agent's own order, in which examples show them
 
 
 Answered = list[tuple[ToolCall, ToolResult | None]]
@@ -255,7 +256,7 @@ class _Material:
 
 def _write_parts(answered: Answered) -> list[tuple[str, str]]:
     """Return the arguments and the result of each call as text."""
-    return [(_encode(call.arguments).decode(), answer.text if answer else "") for call, answer in answered]
+    return [(_write_arguments(call.arguments).decode(), answer.text if answer else "") for call, answer in answered]
 
 
 def _calls(material: _Material, numbered: list[int], key: str, scope: Scope, names: _Names) -> list[CallRow]:
@@ -298,7 +299,7 @@ def _hide_replaced(row: CallRow, scope: Scope) -> CallRow:
 def _hide_in_arguments(arguments: str, scope: Scope) -> str:
     if scope.replaced(arguments) == arguments:
         return arguments
-    return _encode(_hide_in_value(msgspec.json.decode(arguments), scope)).decode()
+    return _write_arguments(_hide_in_value(msgspec.json.decode(arguments), scope)).decode()
 
 
 def _hide_in_value(value: Any, scope: Scope) -> Any:
@@ -319,7 +320,7 @@ def _call(
     arguments, excerpt = written
     joined = "\n".join(written)
     if scope.text(joined) != joined:  # there is a secret: redact each part by itself, arguments by their keys
-        arguments = _encode(scope.value(call.arguments)).decode()
+        arguments = _write_arguments(scope.value(call.arguments)).decode()
         excerpt = scope.text(excerpt)
     outcome = answer.outcome if answer else UNKNOWN
     return CallRow(
