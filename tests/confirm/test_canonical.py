@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skips import FULL
 from warmstart.confirm.canonical import (
     MAX_DEPTH,
     check_value,
@@ -34,7 +35,7 @@ VALUES = st.recursive(
 
 @pytest.mark.slow
 @given(VALUES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300 if FULL else 100, deadline=None)
 def test_a_value_keeps_its_digest_however_it_is_sent(value: Any) -> None:
     for sent in (json.dumps(value), json.dumps(value, indent=3, ensure_ascii=False), write_canonical(value)):
         parsed = parse_json(sent.encode())
@@ -44,7 +45,7 @@ def test_a_value_keeps_its_digest_however_it_is_sent(value: Any) -> None:
 
 @pytest.mark.slow
 @given(VALUES, VALUES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300 if FULL else 100, deadline=None)
 def test_other_values_have_other_digests(one: Any, other: Any) -> None:
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
     assert (digest_value(one) == digest_value(other)) == same
