@@ -128,8 +128,6 @@ def ask_cli(*words: str) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_official_client_uses_every_tool_resource_and_prompt(transport, project):
-    transcript = write_jsonl(project / "mine.jsonl", claude_lines("mine", calls=3, timestamp=write_now(60)))
-
     async def use(client: Client) -> None:
         listed = (await client.list_tools()).tools
         assert [tool.name for tool in listed] == list(TOOLS) == [
@@ -174,6 +172,7 @@ def test_the_official_client_uses_every_tool_resource_and_prompt(transport, proj
         assert json.loads(learned.content[0].text)["considered"] > 0 and steps, "progress was told"
         insights = await call(client, "insights", since="2020-01-01", top=2)
         assert insights["sessions"] == len(known) and len(insights["repeated"]) <= 2
+        transcript = write_jsonl(project / "mine.jsonl", claude_lines("mine", calls=3, timestamp=write_now()))
         recorded = await call(client, "record", session="mine", path=str(transcript))
         assert recorded["arm"] == "warm" and recorded["measures"]["judged"] == 3
 
