@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warmstart.model import Example, Template
+from warmstart.model import Example, ExampleCall, Template
 from warmstart.templates.search import (
     ENOUGH,
     Match,
@@ -247,15 +247,22 @@ class TestComplement:
         options = [self.option(9.0, "a", call=same), self.option(8.0, "a", call=same), self.option(1.0, "b")]
         assert complement(options, 5) == [0]
 
-    def test_a_clear_request_gets_few_examples_and_a_vague_one_many(self) -> None:
-        clear = [self.option(10.0, "a"), self.option(6.0, "a"), self.option(5.0, "a", "b"), self.option(4.0, "b")]
+    def exchange(self, match: float, *kinds: str) -> Option:
+        calls = tuple(ExampleCall(tool=name, arguments={}, result="") for name in kinds)
+        return Option(example(kinds[0], calls=calls), match=match, kinds=kinds)
+
+    def test_a_clear_request_gets_few_exchanges_and_a_vague_one_many(self) -> None:
+        clear = [self.exchange(10, "a"), self.exchange(6, "a"), self.exchange(5, "a", "b"), self.exchange(4, "b")]
         assert complement(clear, 8) == [0, 2]
-        vague = [self.option(10.0 - place / 2, name) for place, name in enumerate("aabbc")]
+        vague = [self.exchange(10 - place / 2, name) for place, name in enumerate("aabbc")]
         assert sorted(complement(vague, 8)) == [0, 1, 2, 3, 4]
 
-    def test_a_farther_example_is_not_shown_for_a_call_that_hardly_any_similar_request_needed(self) -> None:
-        usual = [self.option(10.0, "a"), *(self.option(6.0, "a") for _ in range(9))]
-        assert complement([*usual, self.option(5.0, "odd")], 8) == [0]
+    def test_a_farther_exchange_is_not_shown_for_a_call_that_hardly_any_similar_request_needed(self) -> None:
+        usual = [self.exchange(10, "a"), *(self.exchange(6, "a") for _ in range(9))]
+        assert complement([*usual, self.exchange(5, "odd")], 8) == [0]
+
+    def test_a_farther_single_call_is_shown_if_there_is_room(self) -> None:
+        assert sorted(complement([self.option(10.0, "a"), self.option(5.0, "a"), self.option(4.0, "a")], 8)) == [0, 1, 2]
 
     def test_nothing_to_choose_from(self) -> None:
         assert complement([], 3) == []

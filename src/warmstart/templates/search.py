@@ -146,9 +146,10 @@ def complement(options: Sequence[Option], limit: int) -> list[int]:
     An example is worth its own match times what it adds: kinds of calls that are not shown yet, each by how many of the
     similar requests needed it. So a request that says much is answered by what is like it; where many are alike, because it
     says little, the calls that such requests usually need come first. The nearest request itself is the third at the
-    latest. The number of sessions behind an example only breaks ties. The same calls are shown once. What is farther from the
-    request than the nearest is shown only for a kind of call that is not shown yet and that some similar requests needed, so
-    a request that is clear gets few examples and a vague one many: small models copy calls out of examples that do not fit.
+    latest. The number of sessions behind an example only breaks ties. The same calls are shown once. An exchange that is
+    farther from the request than the nearest is shown only for a kind of call that is not shown yet and that some similar
+    requests needed, so a request that is clear gets few examples and a vague one many: small models copy what such an
+    exchange does besides. A single call does nothing besides.
     """
     if not options:
         return []
@@ -159,8 +160,9 @@ def complement(options: Sequence[Option], limit: int) -> list[int]:
     left = {at for at, option in enumerate(options) if option.match >= _RELEVANT * options[nearest].match}
 
     def earns_room(option: Option) -> bool:
-        is_near = option.match >= _NEAR * options[nearest].match
-        return is_near or any(need[kind] >= _NEEDED and not shown[kind] for kind in option.kinds)
+        if not option.example.is_whole or option.match >= _NEAR * options[nearest].match:
+            return True
+        return any(need[kind] >= _NEEDED and not shown[kind] for kind in option.kinds)
 
     while len(taken) < limit and (worthy := [at for at in left if earns_room(options[at])]):
         best = max(worthy, key=lambda at: (_weigh_option(options[at], need, shown), options[at].usual, -at))
