@@ -82,6 +82,19 @@ def test_arguments_are_shown_in_the_order_in_which_the_agent_gave_them(tmp_path:
     assert list(json.loads(call["arguments"])) == ["origin", "destination", "date"]
 
 
+def test_a_call_whose_answer_is_empty_is_part_of_its_exchange(tmp_path: Path) -> None:
+    for number, city in enumerate(CITIES):
+        calls = [("find_flights", {"to": city}, '{"flights": 3}'), ("set_alert", {"city": city}, "")]
+        write(tmp_path / "t", f"e{number}", [(f"Find flights to {city} and set an alert", calls, "Both are done.")])
+    with warmstart.open() as opened:
+        opened.ingest(tmp_path / "t")
+        opened.learn()
+        seed = opened.provision(Task(text="Find flights to Turin and set an alert"))
+    shown = [call["function"]["name"] for message in seed.messages for call in message.get("tool_calls") or ()]
+    assert shown[:2] == ["find_flights", "set_alert"]
+    assert seed.messages[-1]["content"] == "Both are done."
+
+
 def test_what_the_sessions_tools_cannot_do_is_out(ws: Warmstart) -> None:
     seed = ws.provision(Task(text="How far is it to Turin by car?", tools=("estimate_distance", "lock_doors")))
     assert set(tools_of(seed)) <= {"lock_doors"}, "the exchange needs get_zipcode too"

@@ -72,6 +72,29 @@ def test_a_customer_is_not_shown() -> None:
     assert show(again, twice) == text, "stand-ins have the shape of what they stand for"
 
 
+@pytest.mark.parametrize(
+    ("field", "said", "given"),
+    [
+        ("phone", "+41 79 123 45 67", "+41791234567"),
+        ("iban", "DE89 3704 0044 0532 0130 00", "DE89370400440532013000"),
+        ("card_number", "4421-4867-1234-5678", "4421486712345678"),
+        ("phone", "(030) 1234-56789", "03012345 6789"),
+    ],
+)
+def test_a_number_has_one_stand_in_however_it_is_grouped(field: str, said: str, given: str) -> None:
+    request = f"Book it for me, my {field} is {said}, thanks"
+    call = make_call("book", {field: given, "nights": 2}, {field: given}, intent=request)
+    session, (changed,) = put_stand_ins(make_session(call, task=request), (call,))
+    assert changed.intent == session.task
+    digits = "".join(character for character in given if character.isdigit())
+    for text in (changed.intent, json.dumps(changed.arguments), changed.excerpt or ""):
+        shown = "".join(character for character in text if character.isdigit())
+        assert digits not in shown and shown.startswith("0" * (len(digits) - 2))
+    spaces = [at for at, character in enumerate(said) if character in " -()"]
+    number = changed.intent.partition(" is ")[2].partition(", thanks")[0]
+    assert [at for at, character in enumerate(number) if character in " -()"] == spaces, "grouped as it was"
+
+
 def test_a_shortened_result_is_read_too() -> None:
     whole = json.dumps(CUSTOMER)
     cut = whole[:95] + "\n[... 120 characters left out ...]\n" + whole[-190:]

@@ -54,7 +54,7 @@ def find_exchanges(
         members = list(group)
         words = mask_root(asked.get(request, ""), session.root), mask_root(closings.get(request, ""), session.root)
         if request and (example := _make_exchange(session, members, words, corrections)) is not None:
-            worked = [at for at, call in members if call.outcome.status == "ok"]
+            worked = [at for at, call in members if _belongs(call)]
             found |= {at: MinedExchange(example, place) for place, at in enumerate(worked)}
     return found
 
@@ -66,10 +66,10 @@ def _make_exchange(
     corrections: Mapping[int, str | None],
 ) -> Example | None:
     asked, closing = words
-    worked = [(at, call) for at, call in members if call.outcome.status == "ok"]
-    if not worked or len(worked) > MOST_CALLS or not count_meaning(asked, most=1):
+    worked = [(at, call) for at, call in members if _belongs(call)]
+    if len(worked) > MOST_CALLS or not count_meaning(asked, most=1):
         return None
-    if members[-1][1].outcome.status != "ok":
+    if not any(call.outcome.status == "ok" for _at, call in worked) or not _belongs(members[-1][1]):
         return None  # the request was given up after a failure, or nobody knows how it ended
     shown = tuple(
         ExampleCall(
@@ -98,6 +98,11 @@ def _make_exchange(
         stand_ins=_find_made_up(session.stand_ins, written),
     )
     return put_secret_stand_ins(example)
+
+
+def _belongs(call: PastCall) -> bool:
+    """Return whether a call is part of what met its request: it worked, or its answer was empty, which says nothing else."""
+    return call.outcome.status == "ok" or (call.outcome.status == "unknown" and call.excerpt == "")
 
 
 def _find_made_up(stand_ins: Sequence[str], written: Sequence[str]) -> tuple[str, ...]:

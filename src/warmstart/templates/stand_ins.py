@@ -21,6 +21,9 @@ _LAST = ("Example", "Sample", "Specimen", "Placeholder", "Fictional", "Pattern",
 _RUN = re.compile(r"[A-Za-z]+|\d+")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MOST = 2_000  # values of one session
+_LONG_NUMBER = 9  # digits; a card, an account or a phone: people write it in groups, calls in one piece
+_GROUPING = r"[ \u00a0.()/-]{0,2}"
+_BETWEEN = re.compile(r"[ \u00a0.()/-]")
 
 
 def put_stand_ins(session: PastSession, calls: Sequence[PastCall]) -> tuple[PastSession, list[PastCall]]:
@@ -62,6 +65,8 @@ def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
     counts: Counter[Kind] = Counter()
     numbers: dict[tuple[Kind, str], int] = {}  # the same for a date in every form
     for value in list(values)[:_MOST]:
+        if _is_long_number(value.text):
+            value = value._replace(text=_join_groups(value.text))
         if value.text not in stand_ins:
             same = (value.kind, _read_date(value.text) if value.kind == "birth" else value.text)
             if same not in numbers:
@@ -77,8 +82,35 @@ def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
 
 def _make_replacer(stand_ins: Mapping[str, str]) -> Callable[[str], str]:
     words = sorted(stand_ins, key=lambda text: (-len(text), text))
-    pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, words)) + r")(?!\w)")
-    return lambda text: pattern.sub(lambda match: stand_ins[match[0]], text)
+    pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(_spell, words)) + r")(?!\w)")
+
+    def change(match: re.Match[str]) -> str:
+        text = match[0]
+        return stand_ins[text] if text in stand_ins else _group_like(stand_ins[_join_groups(text)], text)
+
+    return lambda text: pattern.sub(change, text)
+
+
+def _spell(text: str) -> str:
+    """Return the pattern of a value: a long number also in groups."""
+    return _GROUPING.join(map(re.escape, text)) if _is_long_number(text) else re.escape(text)
+
+
+def _is_long_number(text: str) -> bool:
+    digits = sum(character.isdigit() for character in text)
+    return digits >= _LONG_NUMBER and 2 * digits >= len(_join_groups(text))
+
+
+def _join_groups(text: str) -> str:
+    return _BETWEEN.sub("", text)
+
+
+def _group_like(stand_in: str, text: str) -> str:
+    """Return a stand-in in the groups of a text: `DE00 0000 1` for `DE89 3704 4`."""
+    if len(stand_in) != len(_join_groups(text)):
+        return stand_in
+    left = iter(stand_in)
+    return "".join(character if _BETWEEN.match(character) else next(left) for character in text)
 
 
 def replace_in(value: Any, replace: Callable[[str], str]) -> Any:
