@@ -70,6 +70,11 @@ def test_the_nearest_request_is_shown_whole_and_last(ws: Warmstart) -> None:
     assert "That call worked" not in str(seed.messages)
 
 
+def test_the_reason_says_which_examples_only_fill_the_room(ws: Warmstart) -> None:
+    assert "usual in such work" in ws.provision(Task(text="unlock the doors and drive to Lyon")).reason
+    assert "usual" not in ws.provision(Task(text="How far is it to Rome by car?")).reason
+
+
 def test_arguments_are_shown_in_the_order_in_which_the_agent_gave_them(tmp_path: Path) -> None:
     for number, city in enumerate(CITIES):
         flight = {"origin": "Rome", "destination": city, "date": f"2026-12-{number + 10}"}

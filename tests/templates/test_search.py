@@ -262,7 +262,8 @@ class TestComplement:
         assert complement([*usual, self.exchange(5, "odd")], 8) == [0]
 
     def test_a_farther_single_call_is_shown_if_there_is_room(self) -> None:
-        assert sorted(complement([self.option(10.0, "a"), self.option(5.0, "a"), self.option(4.0, "a")], 8)) == [0, 1, 2]
+        calls = [self.option(match, "a") for match in (10.0, 5.0, 4.0)]
+        assert sorted(complement(calls, 8)) == [0, 1, 2]
 
     def test_nothing_to_choose_from(self) -> None:
         assert complement([], 3) == []

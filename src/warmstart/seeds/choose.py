@@ -13,6 +13,7 @@ from warmstart.calls.shapes import kind, mask_call
 from warmstart.dialects.compose import name_form
 from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
+from warmstart.plurals import format_count
 from warmstart.scopes import EVERYWHERE, SHARED, Border
 from warmstart.store import FoundRow, TemplateRow, TemplateStore, name_shelf
 from warmstart.templates.focus import find_passage, find_similar, split_request
@@ -154,7 +155,9 @@ class ExampleChooser:
         named = {f"{pick.template}@{pick.version}" for pick in picks}
         reasons = {omission.template: omission for omission in (*nearest.omitted, *usual.omitted)}
         omitted = tuple(omission for name, omission in sorted(reasons.items()) if name not in named)
-        return ChosenExamples(picks, omitted, nearest.reason)
+        filled = len(picks) - len(nearest.picks)
+        reason = f"{nearest.reason}, and {filled} usual in such work" if filled else nearest.reason
+        return ChosenExamples(picks, omitted, reason)
 
     def _choose_among_found(self, similar: list[Match], task: Task, scores: dict[int, float]) -> ChosenExamples:
         """Choose by the examples' own words, reading more of them until enough can be used."""
@@ -186,7 +189,7 @@ class ExampleChooser:
         for row, _example in fitting:
             omitted.setdefault(f"{row.name}@{row.version}", "others fit better")
         left = tuple(Omission(name, why) for name, why in sorted(omitted.items()) if name not in shown)
-        return ChosenExamples(picks, left, f"the nearest of {len(fitting)} similar earlier requests")
+        return ChosenExamples(picks, left, f"the nearest of {format_count(len(fitting), 'similar earlier request')}")
 
     def _choose_usual(self, similar: list[Match], task: Task, scores: dict[int, float]) -> ChosenExamples:
         """Choose from the templates with the most similar examples, widening until one of them can be used."""
