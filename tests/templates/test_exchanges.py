@@ -10,7 +10,7 @@ import pytest
 from warmstart.model import Example, ExampleCall, Outcome, PastCall, PastSession
 from warmstart.templates.exchanges import find_exchanges, list_further
 from warmstart.templates.mine import MiningOptions, mine
-from warmstart.templates.secret_stand_ins import put_secret_stand_ins
+from warmstart.templates.secret_stand_ins import lacks_secret, put_secret_stand_ins
 
 OK, FAILED = Outcome("ok", "structure"), Outcome("error", "structure")
 
@@ -81,6 +81,22 @@ def test_masked_secrets_become_values_tied_to_the_request() -> None:
     assert shown.intent == "Pay with the token EXAMPLE-TOKEN-1"
     assert [one.arguments for one in shown.calls] == [{"token": "EXAMPLE-TOKEN-1"}, {"key": "EXAMPLE-KEY-1"}]
     assert shown.stand_ins == ("EXAMPLE-KEY-1", "EXAMPLE-TOKEN-1")
+
+
+@pytest.mark.parametrize(("name", "given"), [("access_token", "0004"), ("password", "0004"), ("api_key", "0004")])
+def test_an_example_with_a_short_secret_is_only_for_requests_that_name_one(name: str, given: str) -> None:
+    call = ExampleCall(tool="book", arguments={name: given, "city": "Rome"}, result="ok")
+    booked = Example(
+        tool="book", arguments=call.arguments, result="ok", intent=f"Book Rome with {given}", calls=(call,)
+    )
+    assert lacks_secret(booked, "What does a flight to Rome cost?")
+    assert not lacks_secret(booked, "Book a flight, my access token is 77")
+    found = ExampleCall(tool="login", arguments={name: given}, result="ok")
+    elsewhere = Example(tool="login", arguments=found.arguments, result="ok", intent="Log me in", calls=(found,))
+    assert not lacks_secret(elsewhere, "What does a flight to Rome cost?"), "the request did not give it"
+    setting = ExampleCall(tool="set", arguments={"key": "theme", "max_tokens": 9}, result="ok")
+    chosen = Example(tool="set", arguments=setting.arguments, result="ok", intent="Set the theme", calls=(setting,))
+    assert not lacks_secret(chosen, "Make it dark")
 
 
 def test_a_masked_secret_does_not_make_a_template_wait() -> None:

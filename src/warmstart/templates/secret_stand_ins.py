@@ -18,6 +18,7 @@ from warmstart.templates.stand_ins import replace_in
 MARK = "{{SECRET:"
 _MADE_UP = "EXAMPLE-"
 _NAMED = re.compile(r"(?i)(?:token|pass(?:word|phrase|code|key)|secret|credential|\bkey|\bpin|access code)s?\b")
+_ARGUMENT = re.compile(r"(?i)(?:token|pass(?:word|phrase|code)|secret|credential|api[_-]?key|access[_-]?code)s?$")
 _PLACEHOLDER = re.compile(r"\{\{SECRET:([a-z0-9-]{1,24})#([0-9]{1,9})\}\}")
 
 
@@ -48,11 +49,18 @@ def put_secret_stand_ins(example: Example) -> Example | None:
 def lacks_secret(example: Example, request: str) -> bool:
     """Return whether an example shows what to do with a secret that its request gave, and this request names none.
 
-    A model that is given no secret copies the made-up one.
+    A model that is given no secret copies the made-up one. A short one may stand there unmasked: its argument's name tells.
     """
-    given = [name for name in example.stand_ins if name.startswith(_MADE_UP) and name in example.intent]
-    kinds = (name.removeprefix(_MADE_UP).rpartition("-")[0].casefold() for name in given)
+    secrets = (name for name in example.stand_ins if name.startswith(_MADE_UP))
+    given = [value for value in (*secrets, *_list_named(example)) if value in example.intent]
+    kinds = (value.removeprefix(_MADE_UP).rpartition("-")[0].casefold() for value in given if _MADE_UP in value)
     return bool(given) and not _NAMED.search(request) and not any(kind in request.casefold() for kind in kinds)
+
+
+def _list_named(example: Example) -> list[str]:
+    """Return the values of arguments whose names are those of secrets."""
+    pairs = (pair for call in example.shown if isinstance(call.arguments, dict) for pair in call.arguments.items())
+    return [value for name, value in pairs if isinstance(value, str) and value and _ARGUMENT.search(name)]
 
 
 def put_stand_ins_in(template: Template) -> Template:
