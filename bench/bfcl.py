@@ -20,8 +20,9 @@ BFCL's own checker judges; see `bench/bfcl_run.py` for when a session ends. `--t
 
 JSON keys: `coverage`: `tasks`, `templates`, `waiting`, `ours`, `own`, `tfidf`, `tfidf_same_tools`, `tfidf_same_budget`, `random`
 {needed_tools, all_tools, examples, tokens}, `minus_tfidf` {mean, low, high}; the model's run: `model`, `tasks`, `solved`,
-`parroted` (sessions that ended with words out of their seed), `placeholders`, `invalid`, `calls` {arm: n}, `minus` {"arm - arm":
-{mean, low, high, tasks}, paired}, `ended` and `reasons` {arm: {why: n}}, `by_task` {number: {arm: how it went}}.
+`parroted` (sessions that ended with words out of their seed), `placeholders` (calls with a value that the seed made up),
+`invalid`, `calls` {arm: n}, `minus` {"arm - arm": {mean, low, high, tasks}, paired}, `ended` and `reasons` {arm: {why: n}},
+`by_task` {number: {arm: how it went}}.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import random
+import re
 import tempfile
 import time
 import uuid
@@ -31,6 +32,7 @@ ANSWER_TOKENS = 160
 SYSTEM = "You meet the user's request by calling tools, one after the other. When it is met, say so in a few words."
 _RESULT = 600  # characters of a result that the model sees
 
+_MADE_UP = re.compile(r"\(Made up here: (.*?)\. Take yours")
 _ORDER = 18  # of the shuffle that decides which tasks a small run has
 
 Note = dict[str, Any]
@@ -148,7 +150,9 @@ def play(task: BfclTask, seed: Sequence[Any], llm: LLM) -> Note:
         "why": why,
         "words": words[:300],
         "parroted": _is_parroted(words.strip(), shown, result),
-        "placeholders": sum("SECRET:" in call or "EXAMPLE-" in call for call in calls),
+        "placeholders": sum(
+            any(value in call for value in _list_made_up(seed, task.turns[0].request)) for call in calls
+        ),
         "calls": calls,
         "invalid": invalid,
         "seed": estimate(shown) if seed else 0,
@@ -164,6 +168,13 @@ def _is_parroted(words: str, seed: str, result: str) -> bool:
         return False
     echo = words.removeprefix("[result: ").removesuffix("]").removesuffix(" [...]")
     return echo not in " ".join(result.split()).translate(str.maketrans("", "", '"{}'))
+
+
+def _list_made_up(seed: Messages, request: str) -> set[str]:
+    """Return the values that a seed says are made up and the request does not give, as calls would write them."""
+    texts = [message["content"] for message in seed if message["role"] == "user"]
+    values = {value for text in texts for listed in _MADE_UP.findall(text) for value in listed.split(", ")}
+    return {"SECRET:", "EXAMPLE-", *(f"={value!r}" for value in values if value not in request)}
 
 
 def _list_tools(seed: Messages) -> set[str]:
