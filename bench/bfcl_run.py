@@ -145,14 +145,13 @@ def play(task: BfclTask, seed: Sequence[Any], llm: LLM) -> Note:
             invalid += result.startswith("Error during execution")
         messages = [*messages, *write_turn("", [f"call_{number}"], [asked], [result[:_RESULT]])]
     shown = json.dumps(list(seed))
+    made_up = _list_made_up(seed, task.turns[0].request)
     return {
         "solved": judge(task, calls),
         "why": why,
         "words": words[:300],
         "parroted": _is_parroted(words.strip(), shown, result),
-        "placeholders": sum(
-            any(value in call for value in _list_made_up(seed, task.turns[0].request)) for call in calls
-        ),
+        "placeholders": sum(any(value in call for value in made_up) for call in calls),
         "calls": calls,
         "invalid": invalid,
         "seed": estimate(shown) if seed else 0,

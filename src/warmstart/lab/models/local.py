@@ -36,7 +36,7 @@ class LocalLLM:
         params.model.path = str(weights)
         params.n_ctx = _CONTEXT
         params.n_parallel = 1
-        params.cache_ram_mib = 0  # else a conversation that shares less than half of the one before starts from nothing
+        params.cache_ram_mib = 0  # prompts of the past are not kept: the one slot keeps what the next shares with it
         params.warmup = False
         params.verbosity = -1
         params.api_keys = [secrets.token_hex(16)]  # it listens on loopback too; the key locks out everybody else
