@@ -24,6 +24,7 @@ from warmstart.templates.search import (
     Option,
     complement,
     diversify,
+    weigh_by_neighbours,
 )
 from warmstart.templates.secret_stand_ins import lacks_secret
 
@@ -131,7 +132,7 @@ class ExampleChooser:
         """Return the number of all examples, and the examples similar to the task, best first."""
         shelves = _list_shelves(task)
         sentences = split_request(task.text)
-        frequency = self._templates.frequencies(shelves, {word for words in sentences for word in words})
+        frequency = self._templates.frequencies(shelves, {word for sentence in sentences for word in sentence.words})
         look_up = lru_cache(None)(lambda word: self._templates.postings(shelves, word, ENOUGH))
         passage = find_passage(sentences, frequency, look_up)
         return frequency.get("", 0), find_similar(passage, frequency, look_up) if passage.words else []
@@ -171,7 +172,7 @@ class ExampleChooser:
         worth = {id(row): scores[row.id] * self._weigh_effect(row) for row, _example in fitting}
         fitting.sort(key=lambda pair: (-worth[id(pair[0])], pair[0].used, pair[0].name, pair[0].ordinal))
         fitting = self._keep_one_agent(fitting, omitted)
-        options = [
+        options = weigh_by_neighbours(
             Option(
                 example,
                 kinds=tuple(kind(call.tool, call.arguments) for call in example.shown),
@@ -180,7 +181,7 @@ class ExampleChooser:
                 call=_name_calls(example),
             )
             for row, example in fitting
-        ]
+        )
         picks = tuple(
             structs.replace(self._make_pick(*fitting[place], task), match=round(options[place].match, 3))
             for place in complement(options, task.examples)

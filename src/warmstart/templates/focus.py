@@ -1,14 +1,15 @@
 """The part of a prompt that states the request.
 
 A prompt may hold a request, and beside it pasted logs, code, traces and courtesies. Similarity is decided on the request:
-lines that no person wrote are left out, and of the sentences those count that come near to the library. So the same
+lines that no person wrote are left out, and of the sentences those count that come near to the library, with the others of
+a short paragraph: what is asked for may be in the one that says least ("How much is that in gallons?"). So the same
 request leads to the same examples, however long the prompt around it is; and small talk leads to none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -22,6 +23,7 @@ _SENTENCES = 12  # sentences that are compared with the library
 _NEAR = 0.4  # score of a sentence, relative to the best one, that makes it part of the request
 _LEAD = 0.85  # factor per sentence: what is said first is more likely the request
 _INFORMED = 2  # known words that make a sentence informative, if any sentence has as many
+_SHORT = 60  # words of a paragraph that counts as a whole
 _TELLING = 6  # words of a sentence by which it is compared before it is looked up
 _LETTERS = 0.72  # minimum share of letters and spaces in a line that a person wrote
 
@@ -36,7 +38,15 @@ _STAMP = re.compile(
 _URL = re.compile(r"\[?\w{1,12}://\S+")
 _CODE = re.compile(r"[{};=<>|\\$]|\w\(|::|\)\.|=>|->|\w\[")
 _FILLER = FILLER_WORDS | {stem(word) for word in FILLER_WORDS}
+_PARAGRAPH = re.compile(r"(?<=[.!?:。！？])[ \t]*\n|\n\s*\n")
 _INDENTED = re.compile(r"(?: {4}|\t)")
+
+
+class Sentence(Struct, frozen=True):
+    """The search words of a sentence."""
+
+    words: tuple[str, ...]
+    paragraph: int  # its number in the prompt
 
 
 class Passage(Struct, frozen=True):
@@ -46,8 +56,8 @@ class Passage(Struct, frozen=True):
     near: frozenset[int] = frozenset()
 
 
-def split_request(text: str) -> list[list[str]]:
-    """Return the search words of each sentence that a person wrote, without filler; of all lines if there is none."""
+def split_request(text: str) -> list[Sentence]:
+    """Return the sentences that a person wrote, without filler; those of all lines if there is none."""
     if len(text) > _HEAD + _TAIL:
         text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
     said = strip_markup(text)
@@ -55,12 +65,12 @@ def split_request(text: str) -> list[list[str]]:
     return _split_words(written) or _split_words(said) or _split_words(text)
 
 
-def _split_words(text: str) -> list[list[str]]:
-    sentences = (
-        tuple(dict.fromkeys(word for word in search_words(sentence) if word not in _FILLER))
-        for sentence in split_sentences(text)
-    )
-    return [list(words) for words in dict.fromkeys(sentences) if words]
+def _split_words(text: str) -> list[Sentence]:
+    said: dict[tuple[str, ...], int] = {}
+    for number, paragraph in enumerate(_PARAGRAPH.split(text)):
+        for sentence in split_sentences(paragraph):
+            said.setdefault(tuple(dict.fromkeys(w for w in search_words(sentence) if w not in _FILLER)), number)
+    return [Sentence(words, number) for words, number in said.items() if words]
 
 
 def _is_prose(line: str) -> bool:
@@ -79,13 +89,14 @@ def _is_prose(line: str) -> bool:
 Lookup = Callable[[str], Sequence[tuple[int, float]]]
 
 
-def find_passage(sentences: Sequence[Sequence[str]], frequency: Mapping[str, int], look_up: Lookup) -> Passage:
-    """Return the request among some sentences: those that come nearest to an example of the library.
+def find_passage(sentences: Sequence[Sentence], frequency: Mapping[str, int], look_up: Lookup) -> Passage:
+    """Return the request among some sentences: those that come nearest to an example of the library, and what is said with
+    them.
 
     `frequency`: for each word the number of examples that contain it; "" counts all examples.
     """
     total = frequency.get("", 0)
-    known = [[word for word in words if frequency.get(word)] for words in sentences]
+    known = [[word for word in sentence.words if frequency.get(word)] for sentence in sentences]
     most = max((_count_specific(words) for words in known), default=0)
     if not most:
         return Passage()
@@ -96,9 +107,25 @@ def find_passage(sentences: Sequence[Sequence[str]], frequency: Mapping[str, int
     ranked = {at: _rank(known[at], frequency, total, look_up) for at in promising}
     scores = {at: lead[at] * matches[0].score for at, matches in ranked.items() if matches}
     best = max(scores.values(), default=0.0)
-    kept = [at for at in promising if scores.get(at, 0.0) >= _NEAR * best]
-    near = {match.id for at in kept for match in ranked[at] if is_similar(match, len(known[at]), len(sentences[at]))}
-    return Passage(tuple(dict.fromkeys(word for at in kept for word in sentences[at])), frozenset(near))
+    kept = [sentences[at].words for at in promising if scores.get(at, 0.0) >= _NEAR * best]
+    paragraphs = [
+        words
+        for number in dict.fromkeys(sentence.paragraph for sentence in sentences if sentence.words in kept)
+        if len(words := _join(sentence.words for sentence in sentences if sentence.paragraph == number)) <= _SHORT
+    ]
+    parts = (*paragraphs, *kept)
+    return Passage(_join(parts), frozenset().union(*(_find_near(words, frequency, look_up) for words in parts)))
+
+
+def _join(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for words in parts for word in words))
+
+
+def _find_near(words: Sequence[str], frequency: Mapping[str, int], look_up: Lookup) -> set[int]:
+    """Return the examples that are similar to a sentence or a paragraph."""
+    known = [word for word in words if frequency.get(word)]
+    ranked = _rank(known, frequency, frequency.get("", 0), look_up)
+    return {match.id for match in ranked if is_similar(match, len(known), len(words))}
 
 
 def find_similar(passage: Passage, frequency: Mapping[str, int], look_up: Lookup) -> list[Match]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from warmstart.calls.words import STOP_WORDS, find_words, stem
 from warmstart.model import Example, Template
@@ -24,6 +24,7 @@ _SEVERAL = 0.7  # an example with n kinds of calls is worth more than one by n t
 _RELEVANT = 0.15  # minimum match of an example, relative to the best one
 _NEAR = 0.7  # match, relative to the best one, of an example that is shown whatever it adds
 _NEEDED = 0.1  # share of the similar requests that needed a kind of call for which a farther example is shown
+_NEIGHBOURS = 10  # nearest options whose calls are compared
 _AGAIN = 0.25  # factor for each time that a kind of call is already shown
 _NEAREST = 3  # place among the chosen by which the nearest request is shown
 _SAME_KIND = 0.2  # factor for another example of a kind that is already shown
@@ -32,7 +33,8 @@ _FIT, _KIN, _USUAL = 0.9, 0.2, 0.4  # worth without a match of its own, of its t
 _CORRECTED = 1.1  # factor for an example that corrects a known mistake
 _FLOOR = 0.15  # minimum rarity of a word; a word in every example still says what the work is about
 
-_EXCHANGE = {"tool": 1.0, "intent": 1.0, "task": 0.2, "arguments": 0.3, "result": 0.2, "template": 0.1}
+_EXCHANGE = {"tool": 0.5, "intent": 1.0, "task": 0.2, "arguments": 0.1, "template": 0.1}
+_EXCHANGE_LENGTH = 25.0  # usual length of an exchange, each word counted by its field's weight
 _FIELDS = {"tool": 2.0, "intent": 1.5, "task": 0.8, "arguments": 1.2, "template": 0.2}
 _K1, _B, _USUAL_LENGTH = 1.2, 0.6, 80.0
 
@@ -69,7 +71,10 @@ def search_words(text: str) -> list[str]:
 
 
 def index_weights(example: Example, template: Template) -> dict[str, float]:
-    """Return the words by which an example is found, each with its weight. An exchange is found by its request first."""
+    """Return the words by which an example is found, each with its weight.
+
+    An exchange is found by its request first, and a long one must contain more of the task's words: it is about more.
+    """
     counts: Counter[str] = Counter()
     length = 0.0
     shown = example.shown
@@ -80,15 +85,12 @@ def index_weights(example: Example, template: Template) -> dict[str, float]:
         "arguments": " ".join(_to_text(call.arguments) for call in shown),
         "template": f"{template.description} {' '.join(template.tags)}",
     }
-    weights = _FIELDS
-    if example.is_whole:
-        weights = _EXCHANGE
-        fields["result"] = " ".join(call.result for call in shown)
+    weights = _EXCHANGE if example.is_whole else _FIELDS
     for name, text in fields.items():
         for word in search_words(text[:2_000]):
             counts[word] += weights[name]  # type: ignore[assignment]
-            length += 1
-    norm = _K1 * (1 - _B + _B * length / _USUAL_LENGTH)
+            length += weights[name] if example.is_whole else 1
+    norm = _K1 * (length / _EXCHANGE_LENGTH if example.is_whole else 1 - _B + _B * length / _USUAL_LENGTH)
     return {word: round(tf * (_K1 + 1) / (tf + norm), 4) for word, tf in counts.items()}
 
 
@@ -138,6 +140,22 @@ def is_similar(match: Match, known: int, asked: int) -> bool:
     One word of many is chance, even if it is the only known word.
     """
     return match.words >= (1 if asked <= 2 else 2) and match.words >= MIN_SHARE * min(known, _LONG)
+
+
+def weigh_by_neighbours(options: Iterable[Option]) -> list[Option]:
+    """Return the options, the match of each weighed by how far it makes the calls of those nearest to the request.
+
+    Requests that share words by chance need different calls; those that are truly alike agree on theirs.
+    """
+    options = list(options)
+    nearest = sorted(options, key=lambda option: -option.match)[:_NEIGHBOURS]
+    votes = [(option.match**2, set(option.kinds)) for option in nearest]
+    total = sum(vote for vote, _kinds in votes) or 1.0
+
+    def agree(kinds: set[str]) -> float:
+        return sum(vote * len(kinds & other) / len(kinds | other) for vote, other in votes) / total
+
+    return [structs.replace(option, match=option.match * (1 + agree(set(option.kinds))) / 2) for option in options]
 
 
 def complement(options: Sequence[Option], limit: int) -> list[int]:

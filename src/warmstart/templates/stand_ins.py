@@ -197,9 +197,14 @@ def _make_id(text: str, number: int) -> str:
 
 
 def _number_digits(text: str, number: int) -> str:
-    """Return the text with zeros for its digits, and the number in the last ones."""
+    """Return the text with zeros for its digits, and the number in the last ones.
+
+    Digits alone may be a number in a call: it begins with 1, because zeros before a number are lost.
+    """
     places = [at for at, character in enumerate(text) if character.isdigit()]
     characters = ["0" if character.isdigit() else character for character in text]
+    if text.isdigit() and text[0] != "0":
+        characters[0] = "1"
     for at, digit in zip(reversed(places), reversed(str(number)), strict=False):
         characters[at] = digit
     return "".join(characters)
