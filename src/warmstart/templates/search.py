@@ -143,19 +143,27 @@ def is_similar(match: Match, known: int, asked: int) -> bool:
 
 
 def weigh_by_neighbours(options: Iterable[Option]) -> list[Option]:
-    """Return the options, the match of each weighed by how far it makes the calls of those nearest to the request.
+    """Return the options, the match of each exchange weighed by how far it makes the calls of those nearest to the request.
 
-    Requests that share words by chance need different calls; those that are truly alike agree on theirs.
+    Requests that share words by chance need different calls; those that are truly alike agree on theirs. A single call is
+    only a part of what its request needed, so it neither votes nor loses more than the exchanges do on average.
     """
     options = list(options)
-    nearest = sorted(options, key=lambda option: -option.match)[:_NEIGHBOURS]
-    votes = [(option.match**2, set(option.kinds)) for option in nearest]
-    total = sum(vote for vote, _kinds in votes) or 1.0
+    nearest = sorted((option for option in options if option.example.is_whole), key=lambda option: -option.match)
+    votes = [(option.match**2, set(option.kinds)) for option in nearest[:_NEIGHBOURS]]
+    total = sum(vote for vote, _kinds in votes)
+    if not total:
+        return options
 
     def agree(kinds: set[str]) -> float:
         return sum(vote * len(kinds & other) / len(kinds | other) for vote, other in votes) / total
 
-    return [structs.replace(option, match=option.match * (1 + agree(set(option.kinds))) / 2) for option in options]
+    mean = sum(agree(kinds) for _vote, kinds in votes) / len(votes)
+    shares = (agree(set(option.kinds)) if option.example.is_whole else mean for option in options)
+    return [
+        structs.replace(option, match=option.match * (1 + share) / 2)
+        for option, share in zip(options, shares, strict=True)
+    ]
 
 
 def complement(options: Sequence[Option], limit: int) -> list[int]:
