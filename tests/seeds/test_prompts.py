@@ -13,6 +13,7 @@ from transcripts import cart_sessions, teach
 from warmstart.model import Task
 from warmstart.pipeline import Warmstart
 from warmstart.scopes import EVERYWHERE
+from warmstart.templates.focus import Passage, find_passage, split_request
 
 MIGRATE = template(
     "migrate",
@@ -129,6 +130,19 @@ def test_a_prompt_of_any_length_gets_the_examples_of_its_request(ws, request_tex
 def test_a_long_request_of_many_sentences_gets_examples(ws):
     detail = "The manager of the northern region wants to see every figure that the accountants have collected so far. "
     assert choose(ws, f"{REQUESTS[1]} {detail * 30}") == choose(ws, REQUESTS[1])
+
+
+def test_what_a_paragraph_asks_for_in_its_last_words_is_found():
+    library = {"long": [1], "journey": [1], "country": [1], "cousin": [1], "gasoline": [2], "gallon": [2]}
+    frequency = {word: len(ids) for word, ids in library.items()} | {"": 40}
+
+    def find(text: str) -> Passage:
+        return find_passage(split_request(text), frequency, lambda word: [(id, 1.0) for id in library.get(word, ())])
+
+    plan = "We plan a long journey across the country with my cousin and have 166 of gasoline."
+    assert find(f"{plan} How much is that in gallons?").near == {1, 2}
+    assert find(f"{plan}\nHow much is that in gallons?").near == {1}, "a paragraph of its own that says little"
+    assert find(f"{plan} {'Nobody said anything new about ' * 30}\n").near == {1}
 
 
 def test_a_prompt_that_is_only_a_log_is_still_looked_at(ws):

@@ -21,6 +21,7 @@ from warmstart.templates.search import (
     rank,
     rarest,
     search_words,
+    weigh_by_neighbours,
 )
 
 BARE = Template(name="t")
@@ -201,6 +202,18 @@ class TestIndex:
     def test_results_are_not_searched(self):
         assert "secret" not in index_weights(Example(tool="t", arguments={}, result="secret sauce"), BARE)
 
+    def test_an_exchange_is_found_by_its_request_and_not_by_its_results(self):
+        call = ExampleCall(tool="convert", arguments={}, result="secret sauce")
+        weights = index_weights(example("convert", intent="liters in gallons", calls=(call,)), BARE)
+        assert "secret" not in weights
+        assert weights["gallon"] > weights["convert"] > 0
+
+    def test_a_long_exchange_must_contain_more_of_the_words(self):
+        call = ExampleCall(tool="t", arguments={}, result="")
+        short = index_weights(example("t", intent="count the lines", calls=(call,)), BARE)
+        long = index_weights(example("t", intent="count the lines of each file in the folder", calls=(call,)), BARE)
+        assert 1.1 * long["line"] < short["line"]
+
     def test_arguments_that_are_text(self):
         assert "lisbon" in index_weights(example(arguments="fly to Lisbon"), BARE)
 
@@ -267,3 +280,21 @@ class TestComplement:
 
     def test_nothing_to_choose_from(self) -> None:
         assert complement([], 3) == []
+        assert weigh_by_neighbours([]) == []
+
+    def test_a_request_alike_by_chance_comes_behind_those_that_agree(self) -> None:
+        options = [self.exchange(10, "odd"), self.exchange(9.5, "a", "b"), self.exchange(9, "a", "b")]
+        weighed = weigh_by_neighbours(options)
+        assert weighed[0].match < weighed[2].match < weighed[1].match
+        assert complement(weighed, 1) == [1]
+
+    def test_a_clear_match_needs_nobody_to_agree(self) -> None:
+        options = [self.exchange(20, "odd"), self.exchange(9, "a"), self.exchange(9, "a")]
+        assert max(weigh_by_neighbours(options), key=lambda option: option.match).kinds == ("odd",)
+
+    def test_single_calls_are_parts_of_a_request_and_keep_their_rank(self) -> None:
+        calls = [self.option(10.0, "a"), self.option(9.0, "b"), self.option(8.0, "b")]
+        assert weigh_by_neighbours(calls) == calls
+        among = weigh_by_neighbours([*calls, self.exchange(9.5, "c"), self.exchange(9.4, "d")])
+        assert [option.match / call.match for option, call in zip(among, calls, strict=False)] == [0.75] * 3
+

@@ -95,6 +95,17 @@ def test_a_number_has_one_stand_in_however_it_is_grouped(field: str, said: str, 
     assert [at for at, character in enumerate(number) if character in " -()"] == spaces, "grouped as it was"
 
 
+def test_an_id_that_is_a_number_stays_one_and_the_same() -> None:
+    calls = (
+        make_call("place_order", {"amount": 3}, {"order_id": 12446, "status": "open"}),
+        make_call("get_order", {"order_id": 12446}, '{"id": 12446}', "Show me order 12446"),
+    )
+    _session, changed = put_stand_ins(make_session(*calls), calls)
+    assert changed[1].arguments == {"order_id": 10001}
+    assert json.loads(changed[0].excerpt or "")["order_id"] == json.loads(changed[1].excerpt or "")["id"] == 10001
+    assert changed[1].intent == "Show me order 10001"
+
+
 def test_a_shortened_result_is_read_too() -> None:
     whole = json.dumps(CUSTOMER)
     cut = whole[:95] + "\n[... 120 characters left out ...]\n" + whole[-190:]
