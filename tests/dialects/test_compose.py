@@ -319,10 +319,11 @@ def test_an_exchange_shows_all_its_calls_in_order_and_the_agents_own_last_words(
     assert composed.tokens == measured(composed)
 
 
+@pytest.mark.parametrize("closing", [" ", '{ "message":', '[{"name": "a'])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_without_recorded_words_an_exchange_ends_on_its_result_in_brackets(dialect: Dialect) -> None:
+def test_without_recorded_words_an_exchange_ends_on_its_result_in_brackets(dialect: Dialect, closing: str) -> None:
     """A fixed sentence or mark would be imitated (26 of 30 sessions of a small model once ended with one)."""
-    composed = seed(pick(msgspec.structs.replace(EXCHANGE, closing=" ")), dialect=dialect)
+    composed = seed(pick(msgspec.structs.replace(EXCHANGE, closing=closing)), dialect=dialect)
     assert linted(composed, dialect) == []
     assert written(composed).count("[result: moved a to b]") == (0 if dialect == "text" else 1)
     assert "Then the agent said" not in written(composed)

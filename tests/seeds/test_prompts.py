@@ -62,6 +62,7 @@ SMALL_TALK = (
         "how are you?",
         "bye",
         "lol",
+        "how are you doing today? hope you had a nice weekend",
     ),
     *(
         "hallo",

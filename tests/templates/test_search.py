@@ -297,4 +297,3 @@ class TestComplement:
         assert weigh_by_neighbours(calls) == calls
         among = weigh_by_neighbours([*calls, self.exchange(9.5, "c"), self.exchange(9.4, "d")])
         assert [option.match / call.match for option, call in zip(among, calls, strict=False)] == [0.75] * 3
-

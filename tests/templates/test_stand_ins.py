@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,27 @@ def test_an_id_that_is_a_number_stays_one_and_the_same() -> None:
     assert changed[1].intent == "Show me order 10001"
 
 
+def test_an_id_with_and_without_its_sign_is_one() -> None:
+    call = make_call("get_order", {"order_id": "#W5061109"}, {"order_id": "#W5061109"}, "What about my order W5061109?")
+    _session, (changed,) = put_stand_ins(make_session(call), (call,))
+    assert changed.arguments == {"order_id": "#W0000001"}
+    assert changed.intent == "What about my order W0000001?"
+
+
+def test_a_payment_method_is_nobodys_name() -> None:
+    request = "Refund it to my credit card, credit_card_9513926 ending in 7447, or to the gift card or paypal_3798357."
+    arguments = {"order_id": "#W1234567", "payment_method_id": "gift_card_6941833"}
+    calls = (
+        make_call("return_items", arguments, {"paid_with": "credit_card_9513926"}, request),
+        make_call("get_user", {"user_id": "mia_li_3668"}, CUSTOMER, request),
+    )
+    session, (changed, _other) = put_stand_ins(make_session(*calls, task=request), calls)
+    assert "my credit card, credit_card_0" in session.task and "the gift card or paypal_0" in session.task
+    assert re.fullmatch(r"gift_card_\d{7}", changed.arguments["payment_method_id"])
+    for value in ("9513926", "7447", "6941833", "3798357"):
+        assert value not in show(session, [changed]), value
+
+
 def test_a_shortened_result_is_read_too() -> None:
     whole = json.dumps(CUSTOMER)
     cut = whole[:95] + "\n[... 120 characters left out ...]\n" + whole[-190:]
@@ -154,6 +176,8 @@ def test_what_belongs_to_the_project_stays(call: PastCall) -> None:
         (CaseValue("id", "#W1234567"), 12, "#W0000012"),
         (CaseValue("id", "credit_card_4421486"), 2, "credit_card_0000002"),
         (CaseValue("id", "ZFA04Y"), 1, "XXX001"),
+        (CaseValue("id", "XYNI64"), 3, "XXXX03"),
+        (CaseValue("id", "12446"), 2, "10002"),
         (CaseValue("street", "4 Elm St"), 1, "1 Example Street"),
         (CaseValue("street", "Suite 217"), 2, "Suite 002"),
         (CaseValue("birth", "1987-03-14"), 1, "1990-01-01"),

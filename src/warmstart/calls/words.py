@@ -51,9 +51,10 @@ AGENT_WORDS = GENERIC_WORDS | frozenset(
 FILLER_WORDS = STOP_WORDS | frozenset(  # agreement, thanks, greetings and urging: they name no work
     """absolutely ahead afternoon agree agreed alright amazing appreciate appreciated approve approved awesome bonjour
     bye carry cheers confirm confirmed continue continuing cool correct correctly day definitely evening exactly excellent
-    fine friend good goodbye great greetings haha hallo happy hmm hooray keep kindly lol lovely mate meet moin morning
+    fine friend good goodbye great greetings haha hallo happy hmm hooray hope hoped hopefully hopes hoping keep kindly
+    lol lovely mate meet moin morning
     much nah nice night nope okey perfect perfectly pleased pleasure proceed right salut sir sorry sounds there today tomorrow
-    true welcome went wonderful work working works wow yeah yep yup
+    true weekend welcome went wonderful work working works wow yeah yep yup
     bitte danke dankeschön genau gerne gut guten ja jawohl jetzt klar mach machen morgen nein prima servus abend
     vielen weiter alles klar wie geht bene buongiorno buonasera certo ciao continua grazie sì vai
     allez bien bonsoir continuez merci non oui parfait salutations vas

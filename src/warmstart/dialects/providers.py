@@ -193,7 +193,13 @@ def write_closing(example: Example) -> str:
     """
     result = " ".join(before_gap(_write_result(example.shown[-1])).split())
     plain = result if _PLACEHOLDER in result else result.translate(_JSON_SIGNS)
-    return clean(first(example.closing.strip(), _CLOSING_LIMIT)) or f"[result: {first(plain, _ECHO_LIMIT)}]"
+    return clean(first(_read_words(example), _CLOSING_LIMIT)) or f"[result: {first(plain, _ECHO_LIMIT)}]"
+
+
+def _read_words(example: Example) -> str:
+    """Return the assistant's own last words; none if they are only the beginning of data (`{"message":`)."""
+    said = example.closing.strip()
+    return "" if said.startswith(("{", "[")) and said[-1] not in "}]" else said
 
 
 def _write_result(call: ExampleCall) -> str:
@@ -236,7 +242,7 @@ def _write_text(example: Example) -> str:
         lines.append(f"  Call {number} that worked: {written}" if several else f"  Call that worked: {written}")
         lines.append("  Result:")
         lines += [f"    {line}" for line in _write_result(call).splitlines()]
-    if example.closing.strip():
+    if _read_words(example):
         lines.append(f"  Then the agent said: {_join_lines(write_closing(example))}")
     return "\n".join(lines)
 

@@ -39,6 +39,7 @@ _CASES = frozenset(
     passport ssn license licence tracking card certificate confirmation policy shipment refund contract loan iban
     insurance voucher""".split()
 )
+_NO_NAMES = _CASES | _CATALOGUE | frozenset("credit debit gift paypal bank method".split())  # in an id: what it is of
 _ID_ENDS = frozenset("id ids number numbers no num code ref reference key".split())
 _PHONES = frozenset("phone telephone tel mobile cell fax msisdn".split())
 _BIRTHS = frozenset("dob birth birthday birthdate".split())
@@ -74,6 +75,8 @@ _MESSAGES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("email", re.compile(r"\b([\w.+-]+@[\w-]+(?:\.[\w-]+)+)\b")),
     ("user", re.compile(r"\b([a-z]+(?:_[a-z]+)+_\d{3,})\b")),
     ("id", re.compile(r"(?<!\w)(#[A-Z]{0,3}\d{4,})\b")),
+    ("id", re.compile(r"\b((?:paypal|certificate|voucher|card|account)_\d{3,})\b")),
+    ("id", re.compile(r"(?i:\bending (?:in|with)\b|\blast (?:four|4)(?: digits)?\b)\D{0,12}(\d{4,7})\b")),
     ("id", re.compile(rf"(?i:\b(?:{_CASE_WORDS}|order|ticket|claim)s?\b)[^.\n]{{0,30}}?\b((?=\w*\d)[A-Z0-9]{{6,12}})\b")),
     ("id", re.compile(rf"(?i:\b(?:{_CASE_WORDS})s?\b)[^.\n]{{0,20}}?\b([A-Z]{{6}})\b")),
     ("street", re.compile(rf"\b(\d{{1,5}}(?: [A-Z][a-z]+){{1,3}} (?:{_STREET_KINDS}))\b\.?")),
@@ -121,10 +124,17 @@ def find_case_values(messages: Sequence[str], calls: Sequence[PastCall]) -> list
                 found += [CaseValue("first", named[1]), CaseValue("last", named[2])]
             found += [CaseValue("first", given) for given in _GIVEN.findall(text)]
             found += [CaseValue("last", family) for family in _FAMILY.findall(text)]
+    found = [_call_by_kind(value) for value in found]
     found += [name for value in found for name in _read_names(value)]
     if not any(value.kind in _ADDRESSED for value in found):
         found = [value for value in found if value.kind != "zip"]  # of a town: nobody lives there by name
     return list(dict.fromkeys(found))
+
+
+def _call_by_kind(value: CaseValue) -> CaseValue:
+    """Return a value as an id if its words say what it is of (`credit_card_4421486`) and name nobody (`mia_li_3668`)."""
+    is_id = value.kind == "user" and not _NO_NAMES.isdisjoint(word.lower() for word in _WORD.findall(value.text))
+    return value._replace(kind="id") if is_id else value
 
 
 def _read_names(value: CaseValue) -> Iterator[CaseValue]:

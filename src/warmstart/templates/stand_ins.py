@@ -67,6 +67,8 @@ def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
     for value in list(values)[:_MOST]:
         if _is_long_number(value.text):
             value = value._replace(text=_join_groups(value.text))
+        elif value.kind == "id":
+            value = value._replace(text=value.text.removeprefix("#"))  # people leave the sign out
         if value.text not in stand_ins:
             same = (value.kind, _read_date(value.text) if value.kind == "birth" else value.text)
             if same not in numbers:
@@ -188,8 +190,12 @@ def _make_user(text: str, number: int) -> str:
 
 
 def _make_id(text: str, number: int) -> str:
-    """Return an id of the same shape. Words that only name its kind stay: `credit_card_4421486` -> `credit_card_0000001`."""
-    if re.fullmatch(r"#?[A-Z]{0,4}-?\d+|[a-z]+(?:[_-][a-z]+)*[_-]?\d+", text):
+    """Return an id of the same shape. Words that only name its kind stay: `credit_card_4421486` -> `credit_card_0000001`.
+
+    So does a short prefix (`W1234567`), but not half of a code (`XYNI64`).
+    """
+    prefix = re.fullmatch(r"#?([A-Z]{0,4})-?(\d+)", text)
+    if re.fullmatch(r"[a-z]+(?:[_-][a-z]+)*[_-]?\d+", text) or (prefix and len(prefix[1]) < len(prefix[2])):
         return _number_digits(text, number)
     shape = re.sub(r"[A-Z]", "X", re.sub(r"[a-z]", "x", re.sub(r"\d", "0", text)))
     digits = str(number)
