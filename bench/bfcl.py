@@ -9,7 +9,8 @@ the other folds are the history: written as transcripts, ingested and learned as
 Nothing here looks at the requests of tasks with even numbers; they are history only.
 
 **--coverage** needs no model: the share of the tools of a task's first turn that its seed shows at the default settings, and
-the share of tasks all of whose tools it shows. Beside it: two whole turns of the nearest requests by TF-IDF, the same among
+the share of tasks all of whose tools it shows; also how often the nearest example has exactly the needed tools, and how many
+other tools are shown. Beside it: two whole turns of the nearest requests by TF-IDF, the same among
 turns that the task's tools can do, as many of those as the budget holds, and two random ones. If a model's run in DIR has cold
 sessions, `own` is the seed out of these alone (those of the other folds): what a user gets whose agent had no better teacher.
 
@@ -19,10 +20,10 @@ BFCL's own checker judges; see `bench/bfcl_run.py` for when a session ends. `--t
 `--arms` some arms. A stopped run goes on in the same DIR, and `--report` prints what is there.
 
 JSON keys: `coverage`: `tasks`, `templates`, `waiting`, `ours`, `own`, `tfidf`, `tfidf_same_tools`, `tfidf_same_budget`, `random`
-{needed_tools, all_tools, examples, tokens}, `minus_tfidf` {mean, low, high}; the model's run: `model`, `tasks`, `solved`,
-`parroted` (sessions that ended with words out of their seed), `placeholders` (calls with a value that the seed made up),
-`invalid`, `calls` {arm: n}, `minus` {"arm - arm": {mean, low, high, tasks}, paired}, `ended` and `reasons` {arm: {why: n}},
-`by_task` {number: {arm: how it went}}.
+{needed_tools, all_tools, nearest_exact, other_tools, examples, tokens}, `minus_tfidf` {mean, low, high}; the model's run:
+`model`, `tasks`, `solved`, `parroted` (sessions that ended with words out of their seed), `placeholders` (calls with a value
+that the seed made up), `invalid`, `calls` {arm: n}, `minus` {"arm - arm": {mean, low, high, tasks}, paired}, `ended` and
+`reasons` {arm: {why: n}}, `by_task` {number: {arm: how it went}}.
 """
 
 from __future__ import annotations
@@ -140,7 +141,8 @@ def show_coverage(coverage: dict[str, Any]) -> None:
     for way in (way for way in bfcl_coverage.WAYS if way in coverage):
         row = coverage[way]
         print(
-            f"{way:17} needed tools {row['needed_tools']:.1%}, all of a task's {row['all_tools']:.1%}, {row['examples']} examples"
+            f"{way:17} needed tools {row['needed_tools']:.1%}, all of a task's {row['all_tools']:.1%}, exactly these in the "
+            f"nearest example {row['nearest_exact']:.1%}, {row['other_tools']} other tools, {row['examples']} examples"
         )
     difference = coverage["minus_tfidf"]
     print(f"ours minus tfidf: {difference['mean']:+.3f} [{difference['low']:+.3f}, {difference['high']:+.3f}]")

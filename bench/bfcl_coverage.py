@@ -36,6 +36,8 @@ class Coverage(NamedTuple):
 
     share: float  # of the needed tools
     whole: bool  # all of them
+    nearest: bool  # the example nearest to the request, which is shown last, has exactly the needed tools
+    other: int  # tools that are shown and not needed
     examples: int = 0
     tokens: int = 0
 
@@ -115,23 +117,36 @@ def look_at_seed(ws: Warmstart, task: BfclTask) -> Coverage:
     """Return what the seed at the default settings shows."""
     first = task.turns[0]
     seed = ws.provision(Task(text=first.request, tools=task.tools, examples=ws.settings.examples))
-    calls = [call["function"]["name"] for message in seed.messages for call in message.get("tool_calls") or ()]
-    share = len(first.tools & set(calls)) / len(first.tools)
-    requests = sum(message["role"] == "user" for message in seed.messages)
-    return Coverage(share, first.tools <= set(calls), requests, seed.tokens)
+    shown: list[set[str]] = []
+    for message in seed.messages:
+        if message["role"] == "user":
+            shown.append(set())
+        for call in message.get("tool_calls") or ():
+            shown[-1].add(call["function"]["name"])
+    return _compare(first, shown[::-1], seed.tokens)
 
 
 def cover(first: BfclTurn, turns: Sequence[BfclTurn]) -> Coverage:
-    shown = {tool for turn in turns for tool in turn.tools}
-    return Coverage(len(first.tools & shown) / len(first.tools), first.tools <= shown, len(turns))
+    return _compare(first, [set(turn.tools) for turn in turns])
 
 
 def cover_budget(first: BfclTurn, turns: Sequence[BfclTurn]) -> Coverage:
     """Return what the nearest turns show that fit into a seed's budget."""
     composed = compose_turns(turns[:_FILLING])
-    shown = {call.tool for pick in composed.used for call in pick.example.calls}
-    share = len(first.tools & shown) / len(first.tools)
-    return Coverage(share, first.tools <= shown, len(composed.used), composed.tokens)
+    return _compare(first, [{call.tool for call in pick.example.calls} for pick in composed.used], composed.tokens)
+
+
+def _compare(first: BfclTurn, shown: Sequence[set[str]], tokens: int = 0) -> Coverage:
+    """Return how the tools of examples, the nearest first, cover those of a turn."""
+    every = set().union(*shown)
+    return Coverage(
+        share=len(first.tools & every) / len(first.tools),
+        whole=first.tools <= every,
+        nearest=bool(shown) and shown[0] == first.tools,
+        other=len(every - first.tools),
+        examples=len(shown),
+        tokens=tokens,
+    )
 
 
 def compose_turns(turns: Sequence[BfclTurn]) -> Composed:
@@ -171,6 +186,8 @@ def summarise(rows: Sequence[Coverage]) -> dict[str, float]:
     return {
         "needed_tools": round(statistics.fmean(row.share for row in rows), 3),
         "all_tools": round(statistics.fmean(row.whole for row in rows), 3),
+        "nearest_exact": round(statistics.fmean(row.nearest for row in rows), 3),
+        "other_tools": round(statistics.fmean(row.other for row in rows), 2),
         "examples": round(statistics.fmean(row.examples for row in rows), 1),
         "tokens": round(statistics.fmean(row.tokens for row in rows)),
     }
