@@ -140,7 +140,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def copy_trained(trained: Path, folder: Path, parts: tuple[str, ...] = ("training", "home")) -> Path:
     for part in parts:
-        shutil.copytree(trained / part, folder / part)
+        shutil.copytree(trained / part, folder / part, ignore=shutil.ignore_patterns("*-wal", "*-shm"))  # of a reader
     return folder
 
 
