@@ -145,13 +145,13 @@ def play(task: BfclTask, seed: Sequence[Any], llm: LLM) -> Note:
             invalid += result.startswith("Error during execution")
         messages = [*messages, *write_turn("", [f"call_{number}"], [asked], [result[:_RESULT]])]
     shown = json.dumps(list(seed))
-    made_up = _list_made_up(seed, task.turns[0].request)
+    made_up = _match_made_up(seed, task.turns[0].request)
     return {
         "solved": judge(task, calls),
         "why": why,
         "words": words[:300],
         "parroted": _is_parroted(words.strip(), shown, result),
-        "placeholders": sum(any(value in call for value in made_up) for call in calls),
+        "placeholders": sum(made_up.search(call) is not None for call in calls),
         "calls": calls,
         "invalid": invalid,
         "seed": estimate(shown) if seed else 0,
@@ -169,11 +169,12 @@ def _is_parroted(words: str, seed: str, result: str) -> bool:
     return echo not in " ".join(result.split()).translate(str.maketrans("", "", '"{}'))
 
 
-def _list_made_up(seed: Messages, request: str) -> set[str]:
-    """Return the values that a seed says are made up and the request does not give, as calls would write them."""
+def _match_made_up(seed: Messages, request: str) -> re.Pattern[str]:
+    """Return a pattern of the values that a seed says are made up and the request does not give, as text or number."""
     texts = [message["content"] for message in seed if message["role"] == "user"]
     values = {value for text in texts for listed in _MADE_UP.findall(text) for value in listed.split(", ")}
-    return {"SECRET:", "EXAMPLE-", *(f"={value!r}" for value in values if value not in request)}
+    given = "|".join(rf"={re.escape(value)}\b|{re.escape(repr(value))}" for value in values if value not in request)
+    return re.compile(f"SECRET:|EXAMPLE-|{given}" if given else "SECRET:|EXAMPLE-")
 
 
 def _list_tools(seed: Messages) -> set[str]:

@@ -107,25 +107,24 @@ def find_passage(sentences: Sequence[Sentence], frequency: Mapping[str, int], lo
     ranked = {at: _rank(known[at], frequency, total, look_up) for at in promising}
     scores = {at: lead[at] * matches[0].score for at, matches in ranked.items() if matches}
     best = max(scores.values(), default=0.0)
-    kept = [sentences[at].words for at in promising if scores.get(at, 0.0) >= _NEAR * best]
-    paragraphs = [
-        words
-        for number in dict.fromkeys(sentence.paragraph for sentence in sentences if sentence.words in kept)
-        if len(words := _join(sentence.words for sentence in sentences if sentence.paragraph == number)) <= _SHORT
-    ]
-    parts = (*paragraphs, *kept)
-    return Passage(_join(parts), frozenset().union(*(_find_near(words, frequency, look_up) for words in parts)))
+    kept = [at for at in promising if scores.get(at, 0.0) >= _NEAR * best]
+    near = {
+        match.id for at in kept for match in ranked[at] if is_similar(match, len(known[at]), len(sentences[at].words))
+    }
+    asked = [sentences[at].words for at in kept]
+    for number in dict.fromkeys(sentences[at].paragraph for at in kept):
+        words = _join(sentence.words for sentence in sentences if sentence.paragraph == number)
+        if len(words) <= _SHORT and words not in asked:
+            met = [word for word in words if frequency.get(word)]
+            near |= {
+                match.id for match in _rank(met, frequency, total, look_up) if is_similar(match, len(met), len(words))
+            }
+            asked.append(words)
+    return Passage(_join(asked), frozenset(near))
 
 
 def _join(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for words in parts for word in words))
-
-
-def _find_near(words: Sequence[str], frequency: Mapping[str, int], look_up: Lookup) -> set[int]:
-    """Return the examples that are similar to a sentence or a paragraph."""
-    known = [word for word in words if frequency.get(word)]
-    ranked = _rank(known, frequency, frequency.get("", 0), look_up)
-    return {match.id for match in ranked if is_similar(match, len(known), len(words))}
 
 
 def find_similar(passage: Passage, frequency: Mapping[str, int], look_up: Lookup) -> list[Match]:

@@ -90,7 +90,8 @@ def index_weights(example: Example, template: Template) -> dict[str, float]:
         for word in search_words(text[:2_000]):
             counts[word] += weights[name]  # type: ignore[assignment]
             length += weights[name] if example.is_whole else 1
-    norm = _K1 * (length / _EXCHANGE_LENGTH if example.is_whole else 1 - _B + _B * length / _USUAL_LENGTH)
+    share, usual = (1.0, _EXCHANGE_LENGTH) if example.is_whole else (_B, _USUAL_LENGTH)
+    norm = _K1 * (1 - share + share * length / usual)
     return {word: round(tf * (_K1 + 1) / (tf + norm), 4) for word, tf in counts.items()}
 
 
