@@ -14,6 +14,7 @@ import warmstart
 from command_line import run, run_json
 from lake.making import fill, hash_files, write_sessions
 from warmstart.lake import units
+from warmstart.lake.files import Lake, LakeFile
 from warmstart.usage.report import UsageQuery
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -116,11 +117,22 @@ def test_damaged_digests_are_made_again(ws, filled, lake):
     assert hash_files(lake) == hash_files(filled / "lake")
 
 
-def test_other_versions_count_in_place_of_unreadable_ones(ws, filled, lake, tmp_path, monkeypatch):
-    """A repair from other transcripts writes other files, beside those whose calls are missing or damaged."""
+@pytest.mark.parametrize("damaged_first", (True, False))
+def test_other_versions_count_in_place_of_unreadable_ones(ws, filled, lake, tmp_path, monkeypatch, damaged_first: bool):
+    """A repair from other transcripts writes other files, beside those whose calls are missing or damaged.
+
+    Of two equal versions the one in the first file counts, whether or not its calls turn out to be damaged.
+    """
     monkeypatch.setattr(units, "UNIT_FILES", 99)
     fill(ws, tmp_path / "other", write_sessions(tmp_path / "t", 6))
     file = damage(lake, "calls")
+    list_in_order = Lake.list_files
+
+    def list_damaged_at_one_end(self: Lake, table: str) -> list[LakeFile]:
+        listed = list_in_order(self, table)
+        return sorted(listed, key=lambda one: file.name.startswith(one.name.partition("-")[0]), reverse=damaged_first)
+
+    monkeypatch.setattr(Lake, "list_files", list_damaged_at_one_end)
     shutil.copytree(tmp_path / "other", lake, dirs_exist_ok=True)
     whole = ws.lake(str(tmp_path / "other"))
     library = ws.lake(str(lake))

@@ -342,7 +342,8 @@ class LakeHistory:
                     key = record.session.key
                     if key not in left_out and (wanted is None or key in wanted):
                         yield place_row(record, self.places)
-            wanted = self._keys_of(self.incomplete - known)
+            unread = self.incomplete - known
+            wanted = {key for number in unread for key in self._keys_of({number}) - losers.get(number, set())}
 
     def read_sessions(self) -> Iterator[PastSession | None]:
         """Yield the sessions that count, for mining; None for one that cannot be read."""
