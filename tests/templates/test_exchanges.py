@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from warmstart.model import Example, ExampleCall, Outcome, PastCall, PastSession
+from warmstart.templates.candidates import digest_session
 from warmstart.templates.exchanges import find_exchanges, list_further
 from warmstart.templates.mine import MiningOptions, mine
 from warmstart.templates.secret_stand_ins import lacks_secret, put_secret_stand_ins
@@ -81,6 +82,22 @@ def test_masked_secrets_become_values_tied_to_the_request() -> None:
     assert shown.intent == "Pay with the token EXAMPLE-TOKEN-1"
     assert [one.arguments for one in shown.calls] == [{"token": "EXAMPLE-TOKEN-1"}, {"key": "EXAMPLE-KEY-1"}]
     assert shown.stand_ins == ("EXAMPLE-KEY-1", "EXAMPLE-TOKEN-1")
+
+
+@pytest.mark.parametrize("asked", ["Book a flight to Rome", ""], ids=["whole exchange", "single call"])
+def test_made_up_values_of_calls_and_results_are_named(asked: str) -> None:
+    """A booking number of a result was copied into a call as if it were the user's."""
+    booked = call(
+        0,
+        "book",
+        asked=asked,
+        arguments={"card": "card_0001"},
+        excerpt='{"booking": "1000002", "key": "{{SECRET:key#1}}"}',
+    )
+    past = session(booked, stand_ins=("1000002", "card_0001", "10000003"))
+    (candidate,) = digest_session(past, past.calls, everything=True).candidates
+    assert candidate.example.is_whole == bool(asked)
+    assert candidate.example.stand_ins == ("card_0001", "1000002", "EXAMPLE-KEY-1")
 
 
 @pytest.mark.parametrize(("name", "given"), [("access_token", "0004"), ("password", "0004"), ("api_key", "0004")])

@@ -18,7 +18,7 @@ from warmstart.calls.shapes import COMMONPLACE, canonical, command_of, heads, ki
 from warmstart.excerpt import first
 from warmstart.model import Arguments, Category, Example, PastCall, PastSession, TaskType
 from warmstart.projects.paths import mask_root
-from warmstart.templates.exchanges import MinedExchange, find_exchanges, take_call
+from warmstart.templates.exchanges import MinedExchange, find_exchanges, name_made_up, take_call
 from warmstart.templates.secret_stand_ins import put_secret_stand_ins
 from warmstart.templates.suspicion import gives_orders, hosts_in, without_reminders
 
@@ -93,7 +93,7 @@ def digest_session(session: PastSession, calls: Sequence[PastCall], *, everythin
             candidate.commonplace = commonplace
             candidate.worth -= 3.0 * (at in orders) + 1.0 * bool(orders)
             candidate.worth -= 1.2 * (not written.isdisjoint(_files_run(call)))
-            if (example := _complete(candidate.example, exchanges.get(at))) is not None:
+            if (example := _complete(candidate.example, exchanges.get(at), session.stand_ins)) is not None:
                 candidate.example = example
                 candidates.append(candidate)
         written |= _files_written(call)
@@ -121,9 +121,11 @@ def digest_session(session: PastSession, calls: Sequence[PastCall], *, everythin
     )
 
 
-def _complete(example: Example, exchange: MinedExchange | None) -> Example | None:
+def _complete(example: Example, exchange: MinedExchange | None, stand_ins: Sequence[str]) -> Example | None:
     """Return an example with the exchange around it and without placeholders; None if nobody could say what belongs there."""
-    return put_secret_stand_ins(example) if exchange is None else take_call(exchange, example)
+    if exchange is not None:
+        return take_call(exchange, example)
+    return put_secret_stand_ins(name_made_up(example, stand_ins))
 
 
 def _files_written(call: PastCall) -> set[str]:

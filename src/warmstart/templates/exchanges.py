@@ -95,9 +95,8 @@ def _make_exchange(
         step=worked[0][1].ordinal,
         calls=shown,
         closing=closing,
-        stand_ins=_find_made_up(session.stand_ins, written),
     )
-    return put_secret_stand_ins(example)
+    return put_secret_stand_ins(name_made_up(example, session.stand_ins))
 
 
 def _belongs(call: PastCall) -> bool:
@@ -105,12 +104,17 @@ def _belongs(call: PastCall) -> bool:
     return call.outcome.status == "ok" or (call.outcome.status == "unknown" and call.excerpt == "")
 
 
-def _find_made_up(stand_ins: Sequence[str], written: Sequence[str]) -> tuple[str, ...]:
-    """Return the stand-ins of people's values that stand in calls."""
+def name_made_up(example: Example, stand_ins: Sequence[str]) -> Example:
+    """Return an example that names the stand-ins in its calls and results: a model copies them from both.
+
+    Those in calls come first; of many only the first are named.
+    """
     if not stand_ins:
-        return ()
+        return example
     pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, stand_ins)) + r")(?!\w)")
-    return tuple(dict.fromkeys(pattern.findall("\n".join(written))))[:_MOST_LISTED]
+    arguments = [canonical(call.arguments).decode("utf-8", "replace") for call in example.shown]
+    written = "\n".join((*arguments, *(call.result for call in example.shown)))
+    return structs.replace(example, stand_ins=tuple(dict.fromkeys(pattern.findall(written)))[:_MOST_LISTED])
 
 
 def list_further(
