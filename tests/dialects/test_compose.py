@@ -330,6 +330,11 @@ def test_without_recorded_words_an_exchange_ends_on_its_result_in_brackets(diale
     assert composed.tokens == measured(composed)
 
 
+@pytest.mark.parametrize("closing", ["[Report](r.html) is ready.", "[1] Moved.", "{a, b} is the set."])
+def test_words_that_begin_like_a_link_are_shown(closing: str) -> None:
+    assert closing in written(seed(pick(msgspec.structs.replace(EXCHANGE, closing=closing)), dialect="openai"))
+
+
 def test_the_result_in_brackets_is_short_and_plain() -> None:
     done = example(result=json.dumps({"folder": "b", "files": ["x" * 9] * 30}))
     assert (

@@ -175,6 +175,7 @@ def test_what_belongs_to_the_project_stays(call: PastCall) -> None:
         (CaseValue("user", "mia_li_3668"), 1, "user_name_0001"),
         (CaseValue("id", "#W1234567"), 12, "#W0000012"),
         (CaseValue("id", "credit_card_4421486"), 2, "credit_card_0000002"),
+        (CaseValue("id", "card_smith_4411"), 3, "card_name_0003"),
         (CaseValue("id", "ZFA04Y"), 1, "XXX001"),
         (CaseValue("id", "XYNI64"), 3, "XXXX03"),
         (CaseValue("id", "12446"), 2, "10002"),

@@ -40,6 +40,7 @@ _NAMES: dict[Dialect, re.Pattern[str]] = {
     "gemini": re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}"),
     "text": re.compile(r"(?s).*\S.*"),
 }
+_DATA = re.compile(r'\{\s*"|\[\s*[\["{]')  # the beginning of JSON, not of a link or a list
 _NINE_CHARACTER_IDS = re.compile(r"mistral|codestral|magistral|devstral|ministral|pixtral|mixtral|voxtral", re.I)
 _BEFORE_SIGNATURES = re.compile(r"gemini-?[12](?!\d)", re.I)
 
@@ -199,7 +200,7 @@ def write_closing(example: Example) -> str:
 def _read_words(example: Example) -> str:
     """Return the assistant's own last words; none if they are only the beginning of data (`{"message":`)."""
     said = example.closing.strip()
-    return "" if said.startswith(("{", "[")) and said[-1] not in "}]" else said
+    return "" if _DATA.match(said) and said[-1] not in "}]" else said
 
 
 def _write_result(call: ExampleCall) -> str:

@@ -41,6 +41,7 @@ _CASES = frozenset(
 )
 _NO_NAMES = _CASES | _CATALOGUE | frozenset("credit debit gift paypal bank method".split())  # in an id: what it is of
 _ID_ENDS = frozenset("id ids number numbers no num code ref reference key".split())
+ID_WORDS = _NO_NAMES | _PEOPLE | _ID_ENDS  # what ids are of, and not whose
 _PHONES = frozenset("phone telephone tel mobile cell fax msisdn".split())
 _BIRTHS = frozenset("dob birth birthday birthdate".split())
 _ZIPS = frozenset("zip zipcode postal postcode plz".split())

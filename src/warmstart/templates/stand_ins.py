@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import structs
 
 from warmstart.model import PastCall, PastSession
-from warmstart.templates.case_values import CaseValue, Kind, find_case_values
+from warmstart.templates.case_values import ID_WORDS, CaseValue, Kind, find_case_values
 
 _FIRST = ("Alex", "Robin", "Kim", "Sam", "Jo", "Dana", "Noa", "Chris", "Pat", "Terry")
 _LAST = ("Example", "Sample", "Specimen", "Placeholder", "Fictional", "Pattern", "Instance", "Model", "Proxy", "Dummy")
@@ -192,11 +192,14 @@ def _make_user(text: str, number: int) -> str:
 def _make_id(text: str, number: int) -> str:
     """Return an id of the same shape. Words that only name its kind stay: `credit_card_4421486` -> `credit_card_0000001`.
 
-    So does a short prefix (`W1234567`), but not half of a code (`XYNI64`).
+    So does a short prefix (`W1234567`), but not half of a code (`XYNI64`). Other words may be a person's: `card_smith_4411`.
     """
     prefix = re.fullmatch(r"#?([A-Z]{0,4})-?(\d+)", text)
-    if re.fullmatch(r"[a-z]+(?:[_-][a-z]+)*[_-]?\d+", text) or (prefix and len(prefix[1]) < len(prefix[2])):
+    if re.fullmatch(r"[a-z]+[_-]?\d+", text) or (prefix and len(prefix[1]) < len(prefix[2])):
         return _number_digits(text, number)
+    if re.fullmatch(r"[a-z]+(?:[_-][a-z]+)+[_-]?\d+", text):
+        known = re.sub("[a-z]+", lambda word: word[0] if word[0] in ID_WORDS else "name", text)
+        return _number_digits(known, number)
     shape = re.sub(r"[A-Z]", "X", re.sub(r"[a-z]", "x", re.sub(r"\d", "0", text)))
     digits = str(number)
     return shape[: max(1, len(shape) - len(digits))] + digits
