@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,27 @@ def test_only_one_is_at_work_and_none_is_left_behind(monkeypatch):
         with queue.alone() as second:
             assert not second
         answer(event("Stop", session))
-        catch_up.catch_up(warmstart.config.load())
+        with monkeypatch.context() as patch:
+            patch.setattr(catch_up, "_PATIENCE", 0.5)
+            catch_up.catch_up(warmstart.config.load())
         assert queue.count() == 1, "someone else is at work"
     catch_up.catch_up(warmstart.config.load())
+    assert queue.count() == 0
+
+
+def test_it_waits_for_a_process_that_does_not_read_the_queue():
+    """Hermes learns with the lock, and what the hooks queued meanwhile waited for the next session."""
+    session = str(uuid.uuid4())
+    write_jsonl(folder() / f"{session}.jsonl", outcome_lines(session, [True, True]))
+    queue = Queue(Path(os.environ["WARMSTART_HOME"]))
+    with ThreadPoolExecutor(1) as pool:
+        with queue.alone() as alone:
+            assert alone
+            answer(event("Stop", session))
+            waiting = pool.submit(catch_up.catch_up, warmstart.config.load())
+            assert not wait([waiting], timeout=1).done
+            assert queue.count() == 1
+        waiting.result(60)
     assert queue.count() == 0
 
 

@@ -17,6 +17,7 @@ from warmstart.ingest.queue import Queue
 from warmstart.notes.showings import sweep_states
 
 _SETTLE = 1.0  # seconds: agents write a transcript's end shortly after they report the session's end
+_PATIENCE = 30.0  # seconds to wait for another process that learns and does not read the queue, as Hermes's does
 
 
 def start_catching_up(home: Path, store: str | None) -> None:
@@ -61,11 +62,15 @@ def catch_up(settings: config.Settings) -> None:
     """Work until the queue is empty. Entries added while the lock is free are seen here or by its next holder."""
     ended: list[Path] = []
     queue = Queue(settings.home)
+    until = time.monotonic() + _PATIENCE
     while has_work(settings.home):
         with queue.alone() as alone:
-            if not alone:
+            if alone:
+                ended += _work(settings)
+        if not alone:
+            if time.monotonic() > until:
                 break
-            ended += _work(settings)
+            time.sleep(0.2)
     for transcript in ended:  # without the lock: a model may be slow
         _review(settings, transcript)
 
