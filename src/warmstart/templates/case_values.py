@@ -7,7 +7,7 @@ messages. Sessions that use only files, shells and the web have no such values: 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -21,7 +21,8 @@ _ADDRESSED = frozenset(("first", "last", "street", "email"))  # values that make
 _DEPTH = 12  # levels of a value that are searched
 _LONGEST = 120  # characters of a value
 _SHORT = 4  # digits of a security code; a longer number must be a card's
-_WORD = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+(?![a-z])\d*|\d+")
+_UPPER, _LOWER = "A-ZÀ-ÖØ-Þ", "a-zß-öø-ſ"
+_WORD = re.compile(rf"[{_UPPER}]?[{_LOWER}]+\d*|[{_UPPER}]+(?![{_LOWER}])\d*|\d+")
 _PAIR = re.compile(r'"([\w -]{1,60})"\s*:\s*(?:"([^"\\]{1,120})"|(\d{3,19})\b)')
 _LIST = re.compile(r'"([\w -]{1,60})"\s*:\s*\[((?:\s*"[^"\\]{1,120}"\s*,?)+)')
 _CUT_OFF = re.compile(r'"([\w -]{1,60})"\s*:\s*"([^"\n]{1,120})\n\[\.\.\. \d+ characters left out')
@@ -30,52 +31,76 @@ _NAMES_IN_ID = re.compile(r"([a-z]{2,})[_.]([a-z]{2,})[_.]?\d*(?:@|$)")
 _TEXT = re.compile(r'"([^"\\]{1,120})"')
 
 _CATALOGUE = frozenset("product item flight sku variant model tool file host server branch commit session call".split())
-_PEOPLE = frozenset("user customer client member patient employee guest account subscriber buyer".split())
-_PERSONS = frozenset(
-    "full customer passenger patient holder cardholder recipient contact client guest employee person traveller traveler".split()
+_PEOPLE = frozenset(
+    "user customer client member patient employee guest account subscriber buyer kunde cliente utente usuario".split()
 )
+_PERSONS = frozenset(
+    """full customer passenger patient holder cardholder recipient contact client guest employee person traveller traveler
+    reporter owner counterparty assignee requester beneficiary payee payer sender receiver kin author driver tenant
+    landlord student teacher attendee participant member applicant insured doctor physician spouse signer user""".split()
+)
+_NAME_FIELDS = frozenset("name nombre nome naam navn nom".split())
+_WHOSE = frozenset("to from display legal preferred real".split())  # of a name: nothing but a person has one
 _CASES = frozenset(
     """order reservation booking payment transaction invoice ticket case claim passenger patient loyalty membership
     passport ssn license licence tracking card certificate confirmation policy shipment refund contract loan iban
-    insurance voucher""".split()
+    insurance voucher dni nif cpf kundennummer bestellnummer auftragsnummer rechnungsnummer buchungsnummer
+    vertragsnummer personalnummer ausweisnummer""".split()
 )
 _NO_NAMES = _CASES | _CATALOGUE | frozenset("credit debit gift paypal bank method".split())  # in an id: what it is of
 _ID_ENDS = frozenset("id ids number numbers no num code ref reference key".split())
-ID_WORDS = _NO_NAMES | _PEOPLE | _ID_ENDS  # what ids are of, and not whose
-_PHONES = frozenset("phone telephone tel mobile cell fax msisdn".split())
-_BIRTHS = frozenset("dob birth birthday birthdate".split())
-_ZIPS = frozenset("zip zipcode postal postcode plz".split())
-_STREETS = frozenset("street address1 address2 addr line1 line2".split())
+_ACCOUNTS = frozenset(
+    "savings checking current joint business main primary test admin support info service team".split()
+)
+ID_WORDS = _NO_NAMES | _PEOPLE | _ID_ENDS | _ACCOUNTS  # what ids are of, and not whose
+_PHONES = frozenset(
+    """phone telephone tel mobile cell fax msisdn telefon telefono teléfono telefone téléphone handy handynummer
+    telefonnummer celular móvil""".split()
+)
+_BIRTHS = frozenset(
+    "dob birth birthday birthdate geburtsdatum geburtstag nacimiento naissance nascita nascimento".split()
+)
+_ZIPS = frozenset("zip zipcode postal postcode plz postleitzahl cep".split())
+_STREETS = frozenset(
+    """street address1 address2 addr line1 line2 strasse straße anschrift adresse direccion dirección domicilio indirizzo
+    endereco endereço adres""".split()
+)
 _NO_STREETS = frozenset("ip mac url web email mail memory wallet bind remote".split())
 _NUMBERS = frozenset("cvv cvc pin last4".split())
 _FIRST, _LAST = (
-    frozenset(("first", "given", "firstname", "forename")),
-    frozenset(("last", "family", "lastname", "surname")),
+    frozenset("first given firstname forename vorname prenom prénom voornaam".split()),
+    frozenset(
+        "last family lastname surname nachname familienname apellido apellidos cognome sobrenome achternaam".split()
+    ),
 )
+_LOGIN = frozenset(("user", "username", "login"))
+_UNNAMED = frozenset("unknown none null n/a na test anonymous true false default root system".split())
 
 _STREET_KINDS = "|".join(
     """Street St Avenue Ave Road Rd Drive Dr Lane Ln Boulevard Blvd Court Ct Way Place Pl Highway Hwy Terrace Parkway
     Circle""".split()
 )
 _CASE_WORDS = "reservation|booking|confirmation"
-_NAME = r"([A-Z][a-z]+(?:[-'’][A-Z]?[a-z]+)?)\s+([A-Z][a-z]+(?:[-'’][A-Z]?[a-z]+)?)\b"
-_DATE = (
-    r"(\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}|[A-Z][a-z]+ \d\d?(?:st|nd|rd|th)?,? \d{4}|\d\d? [A-Z][a-z]+ \d{4})"
-)
+_CAPITALIZED = rf"[{_UPPER}][{_LOWER}]+(?:[-'’][{_UPPER}]?[{_LOWER}]+)?"
+_NAME = rf"({_CAPITALIZED})[ \t]+({_CAPITALIZED})\b"
+_DATE = r"(\d{4}-\d\d?-\d\d?|\d\d?[/.]\d\d?[/.]\d{2,4}|[A-Z][a-z]+ \d\d?(?:st|nd|rd|th)?,? \d{4}|\d\d?\.? [A-Z][a-zä]+ \d{4})"
+_BORN = r"(?i:\bborn\b|\bbirth\w*|\bdob\b|\bgeboren\b|\bgeburts\w*|\bnacid[oa]\b|\bnée? le\b|\bnat[oa] il\b)"
 _SECRET_WORDS = (
     r"(?:(?:(?:access|auth\w*|refresh|api|client|security|login) )?(?:tokens?|secrets?|password|pin|api key)"
     r"|(?:access|pass|security|verification) ?code)"
 )
 _LINK = r"(?:,? (?:is|are|of|being|as|labell?ed|named|called|with|number|starting)){0,3}\s*[:=]?\s*"
 _MASKED = re.compile(r"\{\{SECRET:[^{}]*\}\}")
+_IBAN = re.compile(r"(?<![\w-])([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?)(?![\w-])")
 _EVERYWHERE: tuple[tuple[Kind, re.Pattern[str]], ...] = (  # in messages of every session
     ("digits", re.compile(r"\b(?:cvv|cvc|cv2|security code|card code)\d?\b\D{0,15}(\d{3,4})\b", re.I)),
     ("digits", re.compile(r"(?<![\w-])(\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7})(?![\w-])")),
+    ("id", _IBAN),
 )
 _MESSAGES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("email", re.compile(r"\b([\w.+-]+@[\w-]+(?:\.[\w-]+)+)\b")),
     ("user", re.compile(r"\b([a-z]+(?:_[a-z]+)+_\d{3,})\b")),
-    ("id", re.compile(r"(?<!\w)(#[A-Z]{0,3}\d{4,})\b")),
+    ("id", re.compile(r"(?<!\w)(#(?:[A-Z]{1,3}\d|\d\d)\d{3,})\b")),
     ("id", re.compile(r"\b((?:paypal|certificate|voucher|card|account)_\d{3,})\b")),
     ("id", re.compile(r"(?i:\bending (?:in|with)\b|\blast (?:four|4)(?: digits)?\b)\D{0,12}(\d{4,7})\b")),
     ("id", re.compile(rf"(?i:\b(?:{_CASE_WORDS}|order|ticket|claim)s?\b)[^.\n]{{0,30}}?\b((?=\w*\d)[A-Z0-9]{{6,12}})\b")),
@@ -84,20 +109,29 @@ _MESSAGES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("street", re.compile(r"\b((?:Suite|Apt\.?|Apartment|Unit) #?\d{1,5}[A-Z]?)\b")),
     ("zip", re.compile(r"(?i:\b(?:zip|postal|post)[ -]?code\b|\bzip\b)\D{0,12}(\d{5}(?:-\d{4})?)\b")),
     ("zip", re.compile(r"\b[A-Z]{2},? (\d{5}(?:-\d{4})?)\b")),
-    ("birth", re.compile(rf"(?i:\bborn\b|\bbirth\w*|\bdob\b)[^.\n]{{0,30}}?{_DATE}")),
+    ("birth", re.compile(rf"{_BORN}[^.\n]{{0,30}}?{_DATE}")),
     ("id", re.compile(rf"(?i:\b{_SECRET_WORDS}\b){_LINK}[\"'‘“`]?((?=[\w!@#$%^&*-]*\d)[\w!@#$%^&*-]{{4,64}})")),
     ("id", re.compile(r"(?i:\b(?:passport|licen[cs]e|policy|insurance|social security|account|card)\b(?: number| no\.?| id)?)"
                       rf"{_LINK}[\"'‘“`]?((?=\w*\d)[A-Z0-9_-]{{5,20}})\b")),
     ("phone", re.compile(r"(?<![\w-])(\+?\d{0,2}[ -]?\(?\d{3}\)?[ -]\d{3}[ -]\d{4})(?![\w-])")),
 )  # fmt: skip
 _NAMED = re.compile(
-    rf"(?i:\bname(?:['’]s|\s+is)?\s*:?\**\s+(?:is\s+)?|\bI['’]m\s+|\bI am\s+|\bthis is\s+"
-    rf"|\b(?:user|customer|passenger|client|patient|mr|mrs|ms|dr)\.?\s+){_NAME}"
+    rf"(?i:\bname(?:['’]s|\s+is|\s+ist)?\s*:?\**\s+(?:is\s+)?|\bI['’]m\s+|\bI am\s+|\bthis is\s+"
+    rf"|\b(?:ich hei(?:ß|ss)e|ich bin|soy|me llamo|mi nombre es|je m['’]appelle|je suis|mi chiamo|sono|meu nome é)\s+"
+    rf"|\b(?:user|customer|passenger|client|patient|mr|mrs|ms|dr|herr|frau|señora?|signora?|madame|monsieur)\.?\s+){_NAME}"
 )
+_TITLED = re.compile(rf"\b(?:Mr\.?|Mrs\.?|Ms\.|Dr\.|Herr|Frau|Sra?\.|Señora?|Madame|Monsieur) ({_CAPITALIZED})\b")
+_PARTICLE = r"(?:van|von|der|den|de|del|della|da|di|dos|la|le|el|al|bin|ibn|ter|zu)"
+_NAME_WORD = rf"(?:(?:Mc|Mac|[OD]['’])?{_CAPITALIZED}|[{_UPPER}]\.|{_PARTICLE})"
+_PERSON = re.compile(
+    rf"{_NAME_WORD}(?: {_NAME_WORD}){{0,3}} (?:Mc|Mac|[OD]['’])?{_CAPITALIZED}"
+    rf"|[{_UPPER}]{{2,}}(?: [{_UPPER}'’-]{{2,}}){{1,3}}"
+)
+_IDEOGRAPHS = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,8}")
 
 
-_GIVEN = re.compile(rf"(?i:\b(?:first|given)[ -]?name\b){_LINK}[\"'‘“`]?([A-Z][a-z]+)\b")
-_FAMILY = re.compile(rf"(?i:\b(?:last|family|sur)[ -]?name\b){_LINK}[\"'‘“`]?([A-Z][a-z]+)\b")
+_GIVEN = re.compile(rf"(?i:\b(?:first|given)[ -]?name\b){_LINK}[\"'‘“`]?({_CAPITALIZED})\b")
+_FAMILY = re.compile(rf"(?i:\b(?:last|family|sur)[ -]?name\b){_LINK}[\"'‘“`]?({_CAPITALIZED})\b")
 
 
 class CaseValue(NamedTuple):
@@ -110,7 +144,7 @@ class CaseValue(NamedTuple):
 def find_case_values(messages: Sequence[str], calls: Sequence[PastCall]) -> list[CaseValue]:
     """Return the distinct values, in the order in which they appear. `messages`: the task and the intents of the calls."""
     business = [call for call in calls if tools.base_tool(call.tool) is None]
-    fields = [value for call in business for value in (*_walk(call.arguments), *_read_result(call.excerpt or ""))]
+    fields = [value for call in business for value in _read_fields(call)]
     found = [CaseValue(kind, text) for message in messages for kind, text in _scan(message, _EVERYWHERE)]
     found += fields
     if fields or (business and len(business) == len(calls)):  # about people and cases: its messages name them too
@@ -123,6 +157,7 @@ def find_case_values(messages: Sequence[str], calls: Sequence[PastCall]) -> list
             found += [CaseValue(kind, value) for kind, value in _scan(text, (*_EVERYWHERE, *_MESSAGES))]
             for named in _NAMED.finditer(text):
                 found += [CaseValue("first", named[1]), CaseValue("last", named[2])]
+            found += [CaseValue("last", titled) for titled in _TITLED.findall(text)]
             found += [CaseValue("first", given) for given in _GIVEN.findall(text)]
             found += [CaseValue("last", family) for family in _FAMILY.findall(text)]
     found = [_call_by_kind(value) for value in found]
@@ -141,7 +176,7 @@ def _call_by_kind(value: CaseValue) -> CaseValue:
 def _read_names(value: CaseValue) -> Iterator[CaseValue]:
     """Yield the names that an id or an e-mail address is made of: `mia_li_3668`, `mia.li@example.com`."""
     named = _NAMES_IN_ID.match(value.text) if value.kind in ("user", "email") else None
-    if named:
+    if named and ID_WORDS.isdisjoint(named.groups()):
         yield CaseValue("first", named[1].title())
         yield CaseValue("last", named[2].title())
 
@@ -150,7 +185,8 @@ def _scan(text: str, patterns: Iterable[tuple[Kind, re.Pattern[str]]]) -> Iterat
     text = _MASKED.sub("", text) if "{{" in text else text
     for kind, pattern in patterns:
         for match in pattern.finditer(text):
-            if kind != "digits" or len(match[1]) <= _SHORT or _is_card_number(match[1]):
+            is_number = kind != "digits" or len(match[1]) <= _SHORT or _is_card_number(match[1])
+            if is_number and (pattern is not _IBAN or _is_iban(match[1])):
                 yield kind, match[1]
 
 
@@ -159,6 +195,12 @@ def _is_card_number(text: str) -> bool:
     digits = [int(character) for character in reversed(text) if character.isdigit()]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """Return whether the two digits after the country check the others (ISO 7064)."""
+    joined = text.replace(" ", "")
+    return int("".join(str(int(character, 36)) for character in joined[4:] + joined[:4])) % 97 == 1
 
 
 def _list_texts(values: Iterable[Any]) -> Iterator[str]:
@@ -173,31 +215,37 @@ def _list_texts(values: Iterable[Any]) -> Iterator[str]:
             pending += value
 
 
-def _read_result(text: str) -> Iterator[CaseValue]:
+def _read_fields(call: PastCall) -> Iterator[CaseValue]:
+    yield from _walk(call.arguments, call.tool)
+    yield from _read_result(call.excerpt or "", call.tool)
+
+
+def _read_result(text: str, tool: str = "") -> Iterator[CaseValue]:
     """Yield the values of a result's fields. A shortened result is no JSON any more: its pairs are read one by one."""
     try:
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         for key, word, number in _PAIR.findall(text):
-            yield from _take(key, "", word or number)
+            yield from _take(key, tool, word or number)
         for key, items in _LIST.findall(text):
             for item in _TEXT.findall(items):
                 yield from _take(key, key, item)
         for key, start in _CUT_OFF.findall(text):  # the beginning of a value, before the gap
-            kind = _classify([word.lower() for word in _WORD.findall(key)], "")
+            kind = _classify([word.lower() for word in _WORD.findall(key)])
             yield from [CaseValue(kind, start)] if kind and len(start) > 2 else []
         for end in _LEFT.findall(text):  # a value after the gap, whose field is lost
             yield from (CaseValue(kind, end) for kind, form in _BY_FORM if form.fullmatch(end))
     else:
-        yield from _walk(document)
+        yield from _walk(document, tool)
 
 
 def _walk(value: Any, key: str = "", parent: str = "", depth: int = 0) -> Iterator[CaseValue]:
     if depth > _DEPTH:
         return
     if isinstance(value, dict):
+        beside = _name_parent(key, value)
         for name, inner in value.items():
-            yield from _walk(inner, str(name), key, depth + 1)
+            yield from _walk(inner, str(name), beside if isinstance(inner, str) else key, depth + 1)
     elif isinstance(value, list):
         for inner in value:
             yield from _walk(inner, key, key, depth + 1)
@@ -205,28 +253,57 @@ def _walk(value: Any, key: str = "", parent: str = "", depth: int = 0) -> Iterat
         yield from _take(key, parent, str(value))
 
 
+def _name_parent(key: str, fields: Mapping[Any, Any]) -> str:
+    """Return what a group of fields is about: a person, if it holds a person's other facts and nothing of a catalogue."""
+    words = [[word.lower() for word in _WORD.findall(str(name))] for name in fields]
+    if any(_CATALOGUE & set(name) for name in words):
+        return key
+    kinds = {_classify(name) for name in words}
+    return f"{key} person" if kinds & {"first", "last", "birth", "user"} else key  # a hotel has a phone and a street
+
+
 def _take(key: str, parent: str, text: str) -> Iterator[CaseValue]:
     text = text.strip()
     if not text or len(text) > _LONGEST or "{{" in text:
         return
     words = [word.lower() for word in _WORD.findall(key)]
-    if words and words[-1] == "name" and _is_person(words, parent):
-        names = [name for name in text.split() if name[:1].isupper() and name.strip("-'’.").isalpha()]
-        if len(names) > 1:
-            yield from (CaseValue("first", name) for name in names[:-1])
-            yield CaseValue("last", names[-1])
-        return
-    kind = _classify(words, parent)
-    if kind and _FORMS[kind].fullmatch(text):
+    names = list(_split_name(text)) if _is_person(words, parent) else []
+    yield from names
+    kind = _classify(words) if not names else None
+    if kind and text.lower() not in _UNNAMED and (_FORMS[kind].fullmatch(text) or _is_login(kind, words, text)):
         yield CaseValue(kind, text)
 
 
+def _is_login(kind: Kind, words: Sequence[str], text: str) -> bool:
+    """Return whether a value is a user's name without any sign (`mgarcia`): only its field can say so."""
+    is_word = text.islower() and text.isalpha() and text not in ID_WORDS
+    return kind == "user" and not _LOGIN.isdisjoint(words) and is_word
+
+
+def _split_name(text: str) -> Iterator[CaseValue]:
+    """Yield the parts of a person's name; none if the text is no name of two words."""
+    if _IDEOGRAPHS.fullmatch(text):
+        yield CaseValue("last", text)
+    elif _PERSON.fullmatch(text):
+        *given, family = text.split()
+        while given and re.fullmatch(_PARTICLE, given[-1]):
+            family = f"{given.pop()} {family}"
+        yield from (CaseValue("first", name) for name in given)
+        yield CaseValue("last", family)
+
+
 def _is_person(words: Sequence[str], parent: str) -> bool:
-    around = {word.lower().rstrip("s") for word in _WORD.findall(parent)}
-    return bool(_PERSONS & set(words)) or (words == ["name"] and bool((_PERSONS | _PEOPLE) & around))
+    """Return whether a field names somebody: `passenger_name`, the `name` of a customer, `reporter`, `next_of_kin`."""
+    if not words:
+        return False
+    if words[-1] not in _NAME_FIELDS:
+        return words[-1].rstrip("s") in _PERSONS
+    if len(words) > 1:
+        return bool((_PERSONS | _WHOSE) & set(words))
+    return bool((_PERSONS | _PEOPLE) & {word.lower().rstrip("s") for word in _WORD.findall(parent)})
 
 
-def _classify(words: Sequence[str], parent: str) -> Kind | None:
+def _classify(words: Sequence[str]) -> Kind | None:
     """Return the kind of value that a field of this name holds."""
     known = {*words, *(word.rstrip("s") for word in words)}
     if not words or known & _CATALOGUE:
@@ -251,7 +328,7 @@ def _classify(words: Sequence[str], parent: str) -> Kind | None:
 
 
 _BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
-    ("email", frozenset(("email", "mail"))),
+    ("email", frozenset(("email", "mail", "correo", "courriel"))),
     ("phone", _PHONES),
     ("birth", _BIRTHS),
     ("zip", _ZIPS),
@@ -263,14 +340,14 @@ _BY_FORM: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("user", re.compile(r"\w*_\d{3,}")),
 )
 _FORMS: dict[Kind, re.Pattern[str]] = {
-    "first": re.compile(r"[^\W\d_][\w'’.-]+"),
-    "last": re.compile(r"[^\W\d_][\w'’.-]+"),
+    "first": re.compile(r"[^\W\d_][\w'’.-]+(?: [^\W\d_][\w'’.-]*){0,2}"),
+    "last": re.compile(r"[^\W\d_][\w'’.-]+(?: [^\W\d_][\w'’.-]*){0,3}"),
     "street": re.compile(r"(?=.*[^\W\d_])(?=.*(?:\d|\s)).{4,}"),
     "email": re.compile(r"\S+@\S+"),
     "phone": re.compile(r"[+\d(][\d ()./-]{5,}"),
     "birth": re.compile(r".*\d.*"),
     "zip": re.compile(r"(?=.*\d)[\w -]{3,10}"),
     "user": re.compile(r"(?=.*[\d_.-])[\w.@-]{4,}"),
-    "id": re.compile(r"#?(?=.*\d)[\w#-]{4,}|[A-Z]{5,}"),
+    "id": re.compile(r"(?!#?\d{4}$)#?(?=.*\d)[\w#-]{4,}|[A-Z]{5,}"),  # four digits may be a year, a port or an amount
     "digits": re.compile(r"[\d -]{3,23}"),
 }

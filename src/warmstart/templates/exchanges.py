@@ -20,13 +20,14 @@ from warmstart.excerpt import cut
 from warmstart.model import Example, ExampleCall, PastCall, PastSession
 from warmstart.projects.paths import mask_root
 from warmstart.templates.secret_stand_ins import put_secret_stand_ins
+from warmstart.templates.stand_ins import find_stand_ins
 from warmstart.templates.suspicion import suspect_example, without_reminders
 
 MOST_CALLS = 8  # of an exchange that is shown whole
 _RESULT = 240  # characters of each call's result
 _SIZE = 4_000  # characters of all calls and results together
 _TASK = 300  # characters of the session's first request
-_MOST_LISTED = 6  # stand-ins that a note names
+_MOST_LISTED = 10  # stand-ins that a note names
 _WORD = re.compile(r"[^\W_]+")
 _ALIKE = 0.7  # two exchanges with the same calls are one if their requests share this many words
 
@@ -111,10 +112,9 @@ def name_made_up(example: Example, stand_ins: Sequence[str]) -> Example:
     """
     if not stand_ins:
         return example
-    pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, stand_ins)) + r")(?!\w)")
     arguments = [canonical(call.arguments).decode("utf-8", "replace") for call in example.shown]
     written = "\n".join((*arguments, *(call.result for call in example.shown)))
-    return structs.replace(example, stand_ins=tuple(dict.fromkeys(pattern.findall(written)))[:_MOST_LISTED])
+    return structs.replace(example, stand_ins=tuple(find_stand_ins(written, stand_ins)[:_MOST_LISTED]))
 
 
 def list_further(

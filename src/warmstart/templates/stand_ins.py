@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import structs
 
@@ -24,6 +26,8 @@ _MOST = 2_000  # values of one session
 _LONG_NUMBER = 9  # digits; a card, an account or a phone: people write it in groups, calls in one piece
 _GROUPING = r"[ \u00a0.()/-]{0,2}"
 _BETWEEN = re.compile(r"[ \u00a0.()/-]")
+_LETTER = r"[0-9A-Za-z_\u00aa-\u1fff]"  # of scripts with spaces between words
+_PAIRS = 400  # of first and last names, at most
 
 
 def put_stand_ins(session: PastSession, calls: Sequence[PastCall]) -> tuple[PastSession, list[PastCall]]:
@@ -64,27 +68,38 @@ def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
     stand_ins: dict[str, str] = {}
     counts: Counter[Kind] = Counter()
     numbers: dict[tuple[Kind, str], int] = {}  # the same for a date in every form
-    for value in list(values)[:_MOST]:
+    values = list(values)[:_MOST]
+    for value in values:
         if _is_long_number(value.text):
             value = value._replace(text=_join_groups(value.text))
         elif value.kind == "id":
             value = value._replace(text=value.text.removeprefix("#"))  # people leave the sign out
         if value.text not in stand_ins:
-            same = (value.kind, _read_date(value.text) if value.kind == "birth" else value.text)
+            same = (value.kind, _read_date(value.text) if value.kind == "birth" else value.text.casefold())
             if same not in numbers:
                 counts[value.kind] += 1
                 numbers[same] = counts[value.kind]
             stand_ins[value.text] = make_stand_in(value, numbers[same])
+    names = {kind: [value.text for value in values if value.kind == kind] for kind in ("first", "last")}
+    if len(names["first"]) * len(names["last"]) <= _PAIRS:  # also a name that is too short by itself: `sara doe`
+        for first, last in product(names["first"], names["last"]):
+            stand_ins.setdefault(f"{first} {last}", f"{stand_ins[first]} {stand_ins[last]}")
     for text, stand_in in list(stand_ins.items()):  # people also write their names and ids in other letters
-        for other in (str.upper, str.lower):
-            if len(text) > 4:
-                stand_ins.setdefault(other(text), other(stand_in))
+        if len(text) > 4 or text in names["first"] or text in names["last"]:
+            stand_ins.setdefault(text.upper(), stand_in.upper())
+        if len(text) > 4:
+            stand_ins.setdefault(text.lower(), stand_in.lower())
+            if text in names["last"]:  # in an id: `credit_card_trelawney`
+                stand_ins.setdefault(f"_{text.lower()}", f"_{stand_in.lower()}")
+                stand_ins.setdefault(f"{text.lower()}_", f"{stand_in.lower()}_")
+        if "@" in text:
+            stand_ins.setdefault(quote(text), quote(stand_in))
     return stand_ins
 
 
 def _make_replacer(stand_ins: Mapping[str, str]) -> Callable[[str], str]:
     words = sorted(stand_ins, key=lambda text: (-len(text), text))
-    pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(_spell, words)) + r")(?!\w)")
+    pattern = _match_any(words)
 
     def change(match: re.Match[str]) -> str:
         text = match[0]
@@ -93,9 +108,28 @@ def _make_replacer(stand_ins: Mapping[str, str]) -> Callable[[str], str]:
     return lambda text: pattern.sub(change, text)
 
 
+def find_stand_ins(text: str, stand_ins: Iterable[str]) -> list[str]:
+    """Return the stand-ins in a text as they stand there, in order; an id that holds a name as a whole."""
+    found = _match_any(stand_ins, "[0-9A-Za-z_]*").findall(text)
+    return list(dict.fromkeys(f"({one}" if one.find(")") >= 0 > one.find("(") else one for one in found))
+
+
+def _match_any(values: Iterable[str], rest: str = "") -> re.Pattern[str]:
+    """Return the pattern of all values, as whole words. `rest`: the pattern of what stands before `_name` or after `name_`."""
+    listed = list(values)
+    whole = [_spell(value) for value in listed if "_" not in (value[0], value[-1])]
+    ends = [rest + re.escape(value) for value in listed if value[0] == "_"]
+    starts = [re.escape(value) + rest for value in listed if value[-1] == "_" != value[0]]
+    kinds = (rf"(?<!{_LETTER})(?:{{}})(?!{_LETTER})", rf"(?:{{}})(?!{_LETTER})", rf"(?<!{_LETTER})(?:{{}})")
+    groups = zip(kinds, (whole, ends, starts), strict=True)
+    return re.compile("|".join(kind.format("|".join(group)) for kind, group in groups if group))
+
+
 def _spell(text: str) -> str:
-    """Return the pattern of a value: a long number also in groups."""
-    return _GROUPING.join(map(re.escape, text)) if _is_long_number(text) else re.escape(text)
+    """Return the pattern of a value: a long number also in groups, another number not within an amount or a date."""
+    if _is_long_number(text):
+        return _GROUPING.join(map(re.escape, text))
+    return rf"(?<![$€£.,/-]){text}(?![.,/-]\d)" if text.isdecimal() else re.escape(text)
 
 
 def _is_long_number(text: str) -> bool:
@@ -141,7 +175,7 @@ def make_stand_in(value: CaseValue, number: int) -> str:
         case "email":
             return f"name{number}@example.com"
         case "street":
-            return f"{number} Example Street" if text[0].isdigit() else _number_digits(text, number)
+            return _make_street(text, number)
         case "birth":
             return _make_date(text, number)
         case "user":
@@ -150,6 +184,12 @@ def make_stand_in(value: CaseValue, number: int) -> str:
             return _make_id(text, number)
         case "phone" | "zip" | "digits":
             return _number_digits(text, number)
+
+
+def _make_street(text: str, number: int) -> str:
+    if re.match(r"(?i)(?:suite|apt|apartment|unit)\b", text):
+        return _number_digits(text, number)
+    return f"{number} Example Street" if text[0].isdigit() or not text[-1].isdigit() else f"Example Street {number}"
 
 
 def _pick(names: Sequence[str], number: int) -> str:
