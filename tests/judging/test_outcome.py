@@ -306,3 +306,57 @@ def test_a_command_that_has_not_ended_is_no_success(text: str) -> None:
         judge_result(ToolCall("1", "exec_command", {"cmd": "cargo test"}), ended.replace("running", "completed")).status
         == "ok"
     )
+
+
+BROUGHT_ABOUT = [  # the status is what the call asked for, or that of the thing it read
+    ("cancel_membership", {}, {"status": "cancelled"}),
+    ("cancel_membership", {}, {"status": "canceled"}),
+    ("cancelReservation", {}, {"status": "CANCELED"}),
+    ("CANCEL_ORDER_V2", {}, {"status": "cancelled"}),
+    ("mcp__shop__cancel-order", {}, {"id": 5, "status": "cancelled"}),
+    ("cancel_order", {}, {"status": "cancelled", "message": "Order W1 was cancelled."}),
+    ("cancel_order", {}, {"result": {"status": "cancelled"}}),
+    ("block_card", {}, {"status": "blocked"}),
+    ("reject_request", {}, {"status": "rejected", "reason": "duplicate"}),
+    ("deny_claim", {}, {"status": "denied", "message": "Claim denied."}),
+    ("decline_invitation", {}, {"status": "declined"}),
+    ("abortUpload", {}, {"status": "aborted"}),
+    ("update_membership", {"action": "cancel"}, {"status": "cancelled"}),
+    ("set_state", {"id": 5, "status": "declined"}, {"id": 5, "status": "declined"}),
+    ("get_order", {}, {"id": 5, "status": "cancelled"}),
+    ("getOrder", {}, {"order_id": "W1", "status": "cancelled", "reason": "no longer needed"}),
+    ("get_request", {}, {"request_id": 5, "status": "rejected"}),
+    ("check_order_status", {}, {"status": "blocked"}),
+]
+STOPPED = [  # the status is the call's own
+    ("Bash", {"command": "cancel"}, {"status": "cancelled"}, "cancelled"),
+    ("exec", {"action": "cancel"}, {"status": "cancelled"}, "cancelled"),
+    ("update_membership", {"note": "cancel it soon"}, {"status": "cancelled"}, "cancelled"),
+    ("cancel_order", {}, {"status": "rejected", "reason": "too late"}, "rejected"),
+    ("cancel_order", {}, {"status": "cancelled", "message": "User cancelled the call"}, "cancelled"),
+    ("cancel_order", {}, {"status": "approval_required", "approval": "pending"}, "rejected"),
+    ("block_card", {}, {"status": "blocked", "error": "not in this profile"}, "denied"),
+    ("block_card", {}, {"status": "blocked", "message": "This tool is not allowed here."}, "denied"),
+    ("unblock_card", {}, {"status": "blocked"}, "denied"),
+    ("mcp__cancel__pay", {}, {"status": "cancelled"}, "cancelled"),
+    ("get_order", {}, {"status": "cancelled"}, "cancelled"),
+    ("get_order", {}, {"call_id": "c1", "status": "cancelled"}, "cancelled"),
+    ("cancel_order", {}, {"status": "failed"}, "error"),
+    ("cancel_order", {}, {"success": False, "status": "cancelled"}, "error"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "value"), BROUGHT_ABOUT)
+def test_a_status_that_the_call_brought_about_or_read_stops_no_call(tool, arguments, value):
+    outcome = judge_result(ToolCall("c", tool, arguments), json.dumps(value))
+    assert (outcome.status, outcome.basis) == ("ok", "structure")
+
+
+@pytest.mark.parametrize(("tool", "arguments", "value", "status"), STOPPED)
+def test_the_status_of_the_call_itself_stops_it(tool, arguments, value, status):
+    assert judge_result(ToolCall("c", tool, arguments), json.dumps(value)).status == status
+
+
+def test_a_flag_overrules_the_status_that_a_tool_asks_for():
+    outcome = judge_result(ToolCall("c", "cancel_order", {}), '{"status": "cancelled"}', Signal(status="cancelled"))
+    assert (outcome.status, outcome.basis) == ("cancelled", "flag")

@@ -12,6 +12,7 @@ from warmstart.calls.shell import ShellLine, command_in, read_line
 from warmstart.judging.causes import explain
 from warmstart.judging.checks import check_failed, may_report_failure, may_run_check, unquote
 from warmstart.judging.messages import open_result, parse_json
+from warmstart.judging.status_words import find_stop
 from warmstart.judging.stops import find_words, stopped_by
 from warmstart.judging.text import answer_failed, error_kind, plain, shell_failed, tool_is_unknown
 from warmstart.model import Basis, Outcome, Signal, ToolCall
@@ -43,9 +44,6 @@ _NOT_AN_ERROR = re.compile(r"not an error|no match|not found is|differ|informati
 _FAILED_WORDS = frozenset(
     ("error", "failed", "failure", "fail", "timeout", "timed_out", "errored", "crashed", "exception")
 )
-_STOPPED_WORDS = {"cancelled": "cancelled", "canceled": "cancelled", "aborted": "cancelled", "interrupted": "cancelled",
-                  "blocked": "denied", "denied": "rejected", "rejected": "rejected", "declined": "rejected",
-                  "approval_required": "rejected", "pending_approval": "rejected"}  # fmt: skip
 _SIMPLE = re.compile(r"[^|&;\n]*")  # one command: its exit code is the line's
 _SCRIPT_CODE = re.compile(r'"exit_code":(-?\d+)')
 _RUNNING = re.compile(  # Codex: the command goes on in the background, and another call asks for its end
@@ -189,18 +187,18 @@ def _by_structure(call: ToolCall | None, base: str | None, text: str) -> Outcome
                 if isinstance(code, int) and not isinstance(code, bool):
                     if code != 0 and isinstance(meaning, str) and _NOT_AN_ERROR.search(meaning):
                         return _OK["structure"]
-                    if code != 0 and (stopped := _status_word(value)):
+                    if code != 0 and (stopped := find_stop(call, value)):
                         return _STOPPED[stopped, "structure"]
                     output = value.get("output", value.get("stdout", ""))
                     error = value.get("error") or value.get("stderr") or ""
                     return _by_exit_code(call, f"{output if isinstance(output, str) else ''}\n{error}".strip(), code)
     if base in _SHELLS and not (value.keys() & {"output", "success", "tool_calls_made", "error", "status"}):
         return None  # a program printed JSON: its data, not a report about the call
-    return _by_fields(value, text)
+    return _by_fields(call, value, text)
 
 
-def _by_fields(value: dict[str, Any], text: str) -> Outcome:
-    stopped = _status_word(value)
+def _by_fields(call: ToolCall | None, value: dict[str, Any], text: str) -> Outcome:
+    stopped = find_stop(call, value)
     if stopped:
         return _STOPPED[stopped, "structure"]
     for name in ("success", "ok"):
@@ -215,7 +213,7 @@ def _by_fields(value: dict[str, Any], text: str) -> Outcome:
         return _error(text, "structure")  # with more fields it is the status of the thing the call asked about
     inner = value.get("result")
     if isinstance(inner, dict) and len(value) <= 4:
-        return _by_fields(inner, text)
+        return _by_fields(call, inner, text)
     return _OK["structure"]
 
 
@@ -223,17 +221,6 @@ def _stop_or_fail(value: dict[str, Any], text: str) -> Outcome:
     message = value.get("error") or value.get("message")
     stopped = stopped_by(message) if isinstance(message, str) else None
     return _STOPPED[stopped, "structure"] if stopped else _error(text, "structure")
-
-
-def _status_word(value: dict[str, Any]) -> str | None:
-    status = value.get("status")
-    if not isinstance(status, str) or len(value) > 8 or "reservation_id" in value:
-        return None
-    explained = value.get("error") or value.get("message") or value.get("approval") or value.get("reason")
-    if not explained and len(value) > 2 and "exit_code" not in value:
-        return None
-    word = _STOPPED_WORDS.get(status.lower())
-    return "rejected" if word == "denied" and "user" in str(explained).lower() else word
 
 
 def _is_error_value(error: Any) -> bool:
