@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from warmstart.calls.prose import end_headings, iterate_sentences, join_sentences, plain, shorten, strip_programs
+from warmstart.calls.closings import write_closing_line
+from warmstart.calls.prose import end_headings, plain, shorten, strip_programs
 from warmstart.model import Message, Step, ToolCall
 
 ASKED = 700  # maximum characters of a request: its end may name the value of an argument
@@ -68,7 +69,7 @@ def find_served(requests: Iterable[ServedRequest], redact: Callable[[str], str])
     for exchange in requests:
         number = exchange.request
         asked = shorten(" ".join(end_headings(plain(redact(exchange.asked))).split()), ASKED) if exchange.asked else ""
-        closing = join_sentences(iterate_sentences(redact(exchange.said)), CLOSING) if exchange.said.strip() else ""
+        closing = write_closing_line(redact(exchange.said), CLOSING) if exchange.said.strip() else ""
         if exchange.calls == 1:
             served.append(Served(number, asked, closing))
             continue

@@ -49,7 +49,8 @@ _TO_LAST_SIGN, _TO_LAST_DIGIT = re.compile(r"\S*[/\\@#]"), re.compile(r"\S*\d")
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # scripts whose words no space separates
 
 
-def _count_wide(text: str) -> int:
+def count_wide(text: str) -> int:
+    """Return how many characters are of scripts whose words no space separates."""
     return 0 if text.isascii() else len(_WIDE.findall(text))
 
 
@@ -86,7 +87,7 @@ def end_headings(text: str) -> str:
 
 def _end_heading(found: re.Match[str]) -> str:
     words = _HEADING_LABEL.sub("", found[1].strip(" *#\r"))
-    if not words or (found.start() and len(words.split()) < _LEAST_HEADING and not _count_wide(words)):
+    if not words or (found.start() and len(words.split()) < _LEAST_HEADING and not count_wide(words)):
         return ""
     return f"\n{words}\n" if words[-1] in ".!?:。！？" else f"\n{words}.\n"
 
@@ -233,7 +234,7 @@ def count_meaning(text: str, most: int | None = None) -> int:
         return most
     readable, opaque = _split_opaque(text)
     words = [word for word in find_words(readable) if word not in FILLER_WORDS]
-    count = len(opaque) + sum(1 + _count_wide(word) // 3 for word in words if len(word) > 1)
+    count = len(opaque) + sum(1 + count_wide(word) // 3 for word in words if len(word) > 1)
     return count if most is None else min(count, most)
 
 
