@@ -128,6 +128,101 @@ def test_a_payment_method_is_nobodys_name() -> None:
         assert value not in show(session, [changed]), value
 
 
+ROLES = (
+    "reporter owner counterparty to_name assignee requester customer contact recipient beneficiary next_of_kin guest author "
+    "patient passenger account_holder cardholder employee user display_name driver tenant student attendees"
+).split()
+
+
+@pytest.mark.parametrize("field", ROLES)
+def test_somebody_named_by_a_role_is_not_shown(field: str) -> None:
+    request = "Unlock the account of Kurt Abendroth; KURT ABENDROTH waits, Mr. Abendroth called twice"
+    named = ["Kurt Abendroth"] if field == "attendees" else "Kurt Abendroth"
+    call = make_call("get_ticket", {"ticket_id": "TICK-78"}, {"priority": "high", field: named}, request)
+    text = show(*put_stand_ins(make_session(call, task=request), [call]))
+    assert "kurt" not in text.lower() and "abendroth" not in text.lower()
+    assert "ALEX EXAMPLE waits" in text
+
+
+def test_a_bare_name_is_somebodys_only_beside_somebodys_facts() -> None:
+    calls = (
+        make_call("find_customer", {"name": "Noor Al-Masri"}, {"name": "Noor Al-Masri"}, "Find Noor Al-Masri"),
+        make_call("get_member", {"key": 1}, {"member_id": "M-4411", "name": "Bo McAdam"}, "Who is it?"),
+        make_call("get_hotel", {"key": 2}, {"name": "Grand Astoria", "phone": "0171 5558231"}, "Which hotel?"),
+    )
+    _session, changed = put_stand_ins(make_session(*calls), calls)
+    assert changed[0].arguments == {"name": "Alex Example"} and changed[0].intent == "Find Alex Example"
+    assert json.loads(changed[1].excerpt or "")["name"] == "Robin Sample"
+    assert json.loads(changed[2].excerpt or "")["name"] == "Grand Astoria"
+
+
+PEOPLE_ELSEWHERE = {
+    "de": (
+        "Mein Name ist Hannelore Zwiebelmann, Kundennummer K-778812, geboren am 02.07.1975, Lindenallee 14, DE89 3704 0044 0532 0130 00",
+        {"kundennummer": "K-778812", "strasse": "Lindenallee 14", "iban": "DE89370400440532013000"},
+        {"vorname": "Hannelore", "nachname": "Zwiebelmann", "geburtsdatum": "02.07.1975", "telefon": "0171 5558231"},
+        "Hannelore Zwiebelmann 778812 02.07 1975 Lindenallee 3704 5558231",
+    ),
+    "es": (
+        "Soy Guadalupe Núñez, DNI 12345678Z, Calle Mayor 5",
+        {"dni": "12345678Z", "nombre": "Guadalupe Núñez", "direccion": "Calle Mayor 5"},
+        {"cliente_id": "C-88121", "nombre": "Guadalupe", "apellido": "Núñez", "telefono": "612 345 678"},
+        "Guadalupe Núñez 12345678 Mayor 88121 345",
+    ),
+    "ja": (
+        "田中花子です。住所を東京都渋谷区神南1-2-3に変更してください。電話は090-1234-5678です。",
+        {"name": "田中花子", "address": "東京都渋谷区神南1-2-3", "phone": "090-1234-5678"},
+        {"customer_id": "C-77121", "name": "田中花子"},
+        "田中花子 神南1 090-1234 77121",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", PEOPLE_ELSEWHERE)
+def test_people_are_not_shown_in_other_languages(language: str) -> None:
+    request, arguments, result, private = PEOPLE_ELSEWHERE[language]
+    call = make_call("update_customer", arguments, json.dumps(result, ensure_ascii=False), request)
+    session, (changed,) = put_stand_ins(make_session(call, task=request), [call])
+    text = show(session, [changed])
+    assert [value for value in private.split() if value in text] == []
+    for value in changed.arguments.values():
+        assert str(value) in changed.intent or language == "de", "the request and the call agree"
+
+
+def test_four_digits_may_be_a_year_or_an_amount() -> None:
+    request = "Refund 2024.00 for order 2024 of 2024-05-06, ticket 55512, 55512.50 in all"
+    call = make_call(
+        "refund", {"order_id": 2024, "year": 2024, "ticket_id": 55512}, {"refund": 3310, "year": 2024}, request
+    )
+    _session, (changed,) = put_stand_ins(make_session(call, task=request), [call])
+    assert changed.arguments == {"order_id": 2024, "year": 2024, "ticket_id": 10001}
+    assert changed.intent == "Refund 2024.00 for order 2024 of 2024-05-06, ticket 10001, 55512.50 in all"
+    assert json.loads(changed.excerpt or "") == {"refund": 3310, "year": 2024}
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [("Sara", "Doe"), ("Lei", "Ng"), ("José", "Núñez"), ("Anne Marie", "van der Berg")]
+)
+def test_names_are_replaced_in_other_letters_and_in_ids(first: str, last: str) -> None:
+    said = f"{first} {last}: {first.upper()} {last.upper()}, {first.lower()} {last.lower()}, card_trelawney"
+    names = {"first_name": first, "last_name": last}
+    calls = (
+        make_call("open_locker", names, {"username": "mtrelawney", "last_name": "Trelawney"}, said),
+        make_call("pay", {"payment_id": "card_trelawney"}, "ok", said),
+    )
+    session, changed = put_stand_ins(make_session(*calls, task=said), calls)
+    text = show(session, changed)
+    assert not [name for name in (first, last, "trelawney") if re.search(rf"\b{name}\b", text, re.I)]
+    assert "mtrelawney" not in text and "card_trelawney" not in text
+
+
+def test_an_account_is_no_name() -> None:
+    arguments = {"account_id": "fairweather_savings", "account_type": "savings"}
+    call = make_call("get_balance", arguments, {"balance": 5}, "How much is on my savings account?")
+    _session, (changed,) = put_stand_ins(make_session(call), [call])
+    assert changed.arguments["account_type"] == "savings" and "fairweather" not in changed.arguments["account_id"]
+
+
 def test_a_shortened_result_is_read_too() -> None:
     whole = json.dumps(CUSTOMER)
     cut = whole[:95] + "\n[... 120 characters left out ...]\n" + whole[-190:]

@@ -21,7 +21,7 @@ from warmstart.model import Problem, Score, Session, ToolResult
 
 Conversation = Session | Sequence[Mapping[str, Any]]
 
-READER = 8  # raise it when readers, judge or score change their results: files are then read again
+READER = 9  # raise it when readers, judge or score change their results: files are then read again
 
 
 class Scored(Struct, frozen=True):
