@@ -733,8 +733,9 @@ class Warmstart:
 
         A shared store records no trial of a session whose project it does not take (`store_projects`): its seed is empty.
         """
-        from warmstart.seeds.provision import Provisioner, decline
+        from warmstart.seeds.provision import Provisioner, check_texts, decline
 
+        check_texts(task)
         if task.session is not None and not self._admits(task.project, task.scope):
             return decline(task, "this store is shared, and store_projects does not name the project")
         return Provisioner(self.store, self.settings, self._clock, self._write_brief).provision(task)

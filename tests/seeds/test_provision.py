@@ -24,7 +24,7 @@ from template_files import DEPLOY, REPORT, example, old_template, template, writ
 from transcripts import GITHUB, cart_sessions, teach, work_lines
 from warmstart.dialects.lint import lint
 from warmstart.dialects.tokens import estimate
-from warmstart.errors import Refused
+from warmstart.errors import NotFound, Refused
 from warmstart.model import DIALECTS, Task
 from warmstart.pipeline import Warmstart
 from warmstart.store import TrialStore
@@ -83,6 +83,61 @@ class TestPreview:
     def test_it_is_deterministic(self, ws):
         task = Task(text="deploy the shop to the cluster")
         assert msgspec.json.encode(ws.provision(task)) == msgspec.json.encode(ws.provision(task))
+
+
+class TestRequestedTemplates:
+    TEXT = "deploy the shop to the cluster"
+
+    def ask(self, ws: Warmstart, *names: str, **more: Any) -> Any:
+        return ws.provision(Task(**{"text": self.TEXT, "project": "*", "templates": names} | more))
+
+    def test_unknown_names_are_not_found(self, ws):
+        for more in ({}, {"session": "s"}, {"examples": 0}):
+            with pytest.raises(NotFound, match="no templates nosuch, report@9; see: warmstart templates list"):
+                self.ask(ws, "deploy", "nosuch", "report@9", **more)
+        assert counters(ws) == (0, 0), "no trial"
+
+    def test_a_recorded_seed_is_repeated_though_its_template_is_gone(self, ws):
+        seed = self.ask(ws, "deploy", session="s")
+        ws.templates.delete("deploy")
+        assert self.ask(ws, "deploy", session="s") == seed
+
+    def test_those_that_cannot_be_used_say_why(self, ws, tmp_path):
+        ws.templates.import_(write_bundle(tmp_path / "new.json", old_template("waiting")))
+        ws.templates.retire("report")
+        seed = self.ask(ws, "deploy", "waiting", "report", "deploy bar", project=None)
+        assert names(seed) == {"deploy"}
+        assert reasons(seed) == {
+            "waiting@1": "it waits for approval",
+            "report@1": "it is retired",
+            "deploy bar@1": "it belongs to another project",
+        }
+        assert self.ask(ws, "report").reason.startswith("no requested template can be used: it is retired; 1 template")
+        alone = self.ask(ws, "waiting")
+        assert alone.reason.startswith("no requested template can be used: it waits for approval; 1 template waits")
+        assert reasons(alone) == {"waiting@1": "it waits for approval"}
+
+    def test_what_does_not_fit_is_not_blamed_on_the_others(self, ws):
+        assert self.ask(ws, "report").reason == "no example of the requested templates fits the task"
+
+    def test_a_weak_one_is_found_without_a_task(self, tmp_path):
+        many = write_bundle(tmp_path / "many.json", *(old_template(f"t{n}") for n in range(20)))
+        with warmstart.open(make_roomy(tmp_path / "roomy")) as roomy:
+            roomy.templates.import_(many, approve=True)
+            for n in range(20):
+                assert names(self.ask(roomy, f"t{n}", text="")) == {f"t{n}"}
+
+    def test_templates_of_others_do_not_exist(self, ws):
+        with pytest.raises(NotFound):
+            self.ask(ws, "deploy", scope="profile:work")
+
+
+@pytest.mark.parametrize("field", ["text", "session", "project"])
+def test_a_task_is_made_of_texts(ws, field):
+    with pytest.raises(TypeError, match=f"Task.{field} must be a str.* not int"):
+        ws.provision(Task(**{field: 5}))
+    with pytest.raises(TypeError, match=r"Task\.text must be a str, not NoneType"):
+        ws.provision(Task(text=None))
 
 
 class TestSession:
@@ -233,7 +288,9 @@ class TestChoosing:
         with warmstart.open(tmp_path / "empty") as empty:
             assert "no active templates" in empty.provision(Task(text="deploy the shop")).reason
             assert not empty.provision(Task(text="deploy the shop", session="x"))
-            assert "no example that this session can use" in empty.provision(Task()).reason
+            assert empty.provision(Task()).reason.startswith(
+                "there are no active templates of no project; no session is"
+            )
 
     def test_by_text(self, ws):
         assert names(ws.provision(Task(text="please write the quarterly report"))) == {"report"}
@@ -316,6 +373,7 @@ class TestFilters:
             assert seed.reason.startswith("no example that this session can use")
         without_text = ws.provision(Task(project="*", **wish))
         assert names(without_text) <= shown | {"report"}
+        assert ("so the strongest templates" in without_text.reason) == bool(without_text), without_text.reason
 
     def test_project_scope(self, ws):
         assert names(ws.provision(Task(text=self.TEXT, project="/home/dev/shop"))) == {"deploy"}

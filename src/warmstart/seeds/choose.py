@@ -15,7 +15,7 @@ from warmstart.model import Example, Omission, Pick, Task, Template, name_job
 from warmstart.names import name_key
 from warmstart.plurals import format_count
 from warmstart.scopes import EVERYWHERE, SHARED, Border
-from warmstart.store import FoundRow, TemplateRow, TemplateStore, name_shelf
+from warmstart.store import FoundRow, ProjectStore, TemplateRow, TemplateStore, name_shelf
 from warmstart.templates.focus import find_passage, find_similar, split_request
 from warmstart.templates.search import (
     ENOUGH,
@@ -38,6 +38,7 @@ _SWAY = 0.5  # how far a measured effect may raise or lower a score
 _UNREADABLE = "its record cannot be read; see: warmstart doctor"
 _COMMONPLACE = "its examples are plain reads, edits and searches, which every coding agent makes by itself"
 _NOTHING_USABLE = "no example that this session can use"
+NOT_REQUESTED = "it is not among the requested templates"
 
 
 class ChosenExamples(Struct, frozen=True):
@@ -66,15 +67,25 @@ class ExampleChooser:
             task = structs.replace(task, category=text.lower(), text="")
             text = ""
         if not text:
-            kinds = f" of the category {task.category}" if task.category else ""
-            most = _BEST if task.tools is None and not task.tags and task.agent is None else _FILTERED
+            is_free = task.tools is None and task.templates is None and not task.tags and task.agent is None
+            most = _BEST if is_free else _FILTERED
             best = self._templates.best(task.category, task.task_type, _project(task), task.scope, most)
             if task.own or (task.project and task.project != EVERYWHERE and any(row.project for row in best)):
                 best = [row for row in best if row.project and row.project == task.project]
-            return self.choose_from(
-                best, task, f"the task is not known yet, so the strongest templates{kinds} were used"
-            )
+            return self._choose_strongest(best, task)
         return self._choose_by_words(task)
+
+    def _choose_strongest(self, best: list[TemplateRow], task: Task) -> ChosenExamples:
+        """Choose from the strongest templates, for a task without words."""
+        kinds = f" of the category {task.category}" if task.category else ""
+        if not best:
+            kinds += f" of the type {task.task_type}" if task.task_type else ""
+            return ChosenExamples((), (), f"there are no active templates{kinds}{_name_place(task)}")
+        unknown = "the task is not known yet"
+        chosen = self.choose_from(best, task, f"{unknown}, so the strongest templates{kinds} were used")
+        if chosen.picks:
+            return chosen
+        return structs.replace(chosen, reason=f"{unknown}, and the strongest templates{kinds} have {_NOTHING_USABLE}")
 
     def draw(self, task: Task) -> ChosenExamples:
         """Draw examples at random, by the session's id: a control that shows whether choosing matters."""
@@ -110,7 +121,12 @@ class ExampleChooser:
         own = self.choose(structs.replace(task, job=None, project=project, own=True))
         if own.picks:
             return structs.replace(own, reason=f"from earlier runs of this job: {own.reason}")
-        return self.choose(structs.replace(task, job=None))
+        others = self.choose(structs.replace(task, job=None))
+        is_known = ProjectStore(self._templates.store).is_known(project)
+        lack = (
+            "no earlier run of this job has a fitting example" if is_known else "no run of a job with this id is stored"
+        )
+        return structs.replace(others, reason=f"{lack}; {others.reason}")
 
     def _find_named(self, text: str, task: Task) -> TemplateRow | None:
         """Return the active template whose name is the whole text."""
@@ -122,8 +138,7 @@ class ExampleChooser:
     def _choose_by_words(self, task: Task) -> ChosenExamples:
         total, similar = self._find_similar(task)
         if not total:
-            where = "" if _project(task) is None else " for this project" if task.project else " of no project"
-            return ChosenExamples((), (), f"there are no active templates{where}")
+            return ChosenExamples((), (), f"there are no active templates{_name_place(task)}")
         if not similar:
             return ChosenExamples((), (), "no example is similar enough to the task")
         return self._choose_nearest(similar, task)
@@ -323,7 +338,7 @@ class ExampleChooser:
         if template is None:
             return _UNREADABLE
         if task.templates is not None and row.name not in task.templates:
-            return "it is not among the requested templates"
+            return NOT_REQUESTED
         if task.tools is not None and row.tool not in task.tools:
             return f"the session has no tool {row.tool}"
         if task.category is not None and row.category != task.category:
@@ -375,6 +390,13 @@ def may_show(row: FoundRow | TemplateRow, task: Task) -> bool:
 def _project(task: Task) -> str | None:
     """Return the project whose templates may be shown besides those of no project; None for all projects."""
     return None if task.project == EVERYWHERE else task.project or ""
+
+
+def _name_place(task: Task) -> str:
+    """Return where templates were looked for, to be added to a sentence; empty: in all projects."""
+    if _project(task) is None:
+        return ""
+    return " for this project" if task.project or task.own else " of no project"
 
 
 def _list_shelves(task: Task) -> list[str]:

@@ -29,7 +29,7 @@ from warmstart.dialects.providers import call_id
 from warmstart.dialects.tokens import estimate
 from warmstart.digests import blake2b
 from warmstart.errors import Refused
-from warmstart.model import Assignment, Brief, Pick, Task, name_job
+from warmstart.model import Assignment, Brief, Omission, Pick, Task, name_job
 from warmstart.names import name_key
 from warmstart.plurals import format_count
 from warmstart.ports import BriefWriter
@@ -37,7 +37,7 @@ from warmstart.projects.examples import make_local
 from warmstart.projects.resolve import resolve_project
 from warmstart.redact.identifiers import IdentifierRedactor
 from warmstart.scopes import EVERYWHERE
-from warmstart.seeds.choose import ChosenExamples, ExampleChooser, may_show
+from warmstart.seeds.choose import NOT_REQUESTED, ChosenExamples, ExampleChooser, may_show
 from warmstart.store import (
     ExperimentRow,
     ProjectStore,
@@ -52,6 +52,7 @@ from warmstart.store.trials import read_scope
 
 _AROUND = 60  # tokens that the messages around a brief take
 _LEAST = 40  # tokens below which a brief is not worth its heading
+_NONE_WANTED = "no examples were asked for"
 _seed = msgspec.json.Decoder(Seed)
 
 
@@ -89,7 +90,8 @@ class Provisioner:
         """Return the seed for a task. With a session it is chosen once; without one it is a preview that writes nothing."""
         task = self._find_project(task)
         if task.session is None:
-            return self._compose(task, self._chooser.choose(task), COLD if task.cold else None)[0]
+            chosen = self._choose_requested(task, self._chooser.choose)
+            return self._compose(task, chosen, COLD if task.cold else None)[0]
         if not task.session.strip():
             raise Refused("the session's id is empty; give an id, or no session at all for a preview")
         task = structs.replace(
@@ -261,11 +263,26 @@ class Provisioner:
         before = self._find_given(task.parent, task.scope) if task.continues or task.adds else ()
         if task.continues and before:
             return ChosenExamples(before, (), "the same as in the session that it continues")
-        chosen = self._choose_in_arm(task, ticket)
+        chosen = self._choose_requested(task, lambda wish: self._choose_in_arm(wish, ticket))
         if not task.adds:
             return chosen
         shown = {call_id(pick.example) for pick in before}
         return structs.replace(chosen, picks=tuple(p for p in chosen.picks if call_id(p.example) not in shown))
+
+    def _choose_requested(self, task: Task, choose: Callable[[Task], ChosenExamples]) -> ChosenExamples:
+        """Choose for a task whose requested templates are checked, and add why some of them cannot be used."""
+        omitted: tuple[Omission, ...] = ()
+        if task.templates:
+            from warmstart.seeds.requested import find_requested  # few tasks ask for templates, and agents wait
+
+            requested = find_requested(self._templates, task)
+            task, omitted = structs.replace(task, templates=requested.usable), requested.omitted
+        if task.examples < 1:
+            return ChosenExamples((), (), _NONE_WANTED)
+        if omitted and not task.templates:
+            return ChosenExamples((), omitted, "no requested template can be used")
+        chosen = choose(task)
+        return structs.replace(chosen, omitted=(*omitted, *chosen.omitted))
 
     def _find_given(self, session: str | None, scope: str) -> tuple[Pick, ...]:
         trial = self._trials.trial(session) if session else None
@@ -354,13 +371,20 @@ class Provisioner:
 
     def _explain_nothing(self, task: Task, chosen: ChosenExamples) -> str:
         """Return why nothing is shown: the main objection to the examples, and whether templates wait for a person."""
-        against = Counter(omission.reason for omission in chosen.omitted).most_common(1)
-        reason = f"{chosen.reason}: {against[0][0]}" if against else chosen.reason
+        if chosen.reason == _NONE_WANTED:
+            return chosen.reason
+        reason = _explain_choice(chosen)
         waiting = len({row.name for row in self._templates.find("proposed") if may_show(row, task)})
         if not waiting:
-            return reason if self._templates.totals() else f"{reason}; to learn some, run: warmstart learn"
+            return reason if self._templates.totals() else f"{reason}; {self._name_first_step()}"
         wait = format_count(waiting, "template waits", "templates wait")
         return f"{reason}; {wait} for approval, see: warmstart templates list --status proposed"
+
+    def _name_first_step(self) -> str:
+        """Return what to do while there are no templates."""
+        if self._store.list_sessions(1):
+            return "to learn some, run: warmstart learn"
+        return "no session is stored yet; run: warmstart ingest, then: warmstart learn"
 
     def _find_addenda(self, picks: Sequence[Pick]) -> list[tuple[str, str]]:
         addenda: dict[str, str] = {}
@@ -370,6 +394,24 @@ class Provisioner:
                 if template and template.addendum:
                     addenda[f"{name}@{version}"] = template.addendum
         return list(addenda.items())
+
+
+def check_texts(task: Task) -> None:
+    """Raise TypeError for a task whose text, session or project is no text. Msgspec does not check what Python gives it."""
+    if not isinstance(task.text, str):
+        raise TypeError(f"Task.text must be a str, not {type(task.text).__name__}; without a request, leave it out")
+    for name in ("session", "project"):
+        if not isinstance(value := getattr(task, name), str | None):
+            raise TypeError(f"Task.{name} must be a str or None, not {type(value).__name__}")
+
+
+def _explain_choice(chosen: ChosenExamples) -> str:
+    """Return why nothing was chosen, with the main objection to the templates that were asked for."""
+    objections = Counter(omission.reason for omission in chosen.omitted)
+    if objections and set(objections) == {NOT_REQUESTED}:
+        return "no example of the requested templates fits the task"
+    del objections[NOT_REQUESTED]
+    return f"{chosen.reason}: {objections.most_common(1)[0][0]}" if objections else chosen.reason
 
 
 def decline(task: Task, why: str) -> Seed:

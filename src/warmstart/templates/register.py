@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from warmstart.config import Settings
 from warmstart.dialects.compose import cost, name_form
 from warmstart.dialects.tokens import estimate
-from warmstart.errors import NotFound, Refused
+from warmstart.errors import Refused
 from warmstart.model import DIALECTS, Decision, Effect, Example, Origin, Problem, Template, TemplateStatus
 from warmstart.names import check_name, name_key
 from warmstart.plurals import format_count
@@ -24,6 +24,7 @@ from warmstart.redact import Redactor
 from warmstart.scopes import EVERYWHERE, SHARED, mark_name
 from warmstart.store import Store, TemplateRow, TemplateStore, TrialStore
 from warmstart.templates.search import index_weights
+from warmstart.templates.versions import find_versions
 
 POLICY = "policy:own-sessions"
 MEASURED = "policy:measured-effect"
@@ -305,16 +306,7 @@ class TemplateRegister:
 
     def versions(self, name: str) -> list[TemplateRow]:
         """Return all versions of NAME, latest first; or the one of NAME@VERSION. A name may itself contain an @."""
-        if rows := self._templates.versions(name_key(name)):
-            return rows
-        own, _, version = name.rpartition("@")
-        rows = self._templates.versions(name_key(own)) if own and version.isdecimal() else []
-        if not rows:
-            raise NotFound(f"no template {name}; see: warmstart templates list")
-        wanted = [row for row in rows if row.version == int(version)]
-        if not wanted:
-            raise NotFound(f"template {own} has no version {version}; the latest is {rows[0].version}")
-        return wanted
+        return find_versions(self._templates, name)
 
     def _row(self, learned: LearnedTemplate) -> TemplateRow:
         versions = self._templates.versions(name_key(learned.name))
