@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from warmstart.errors import NotFound, Refused
+from warmstart.model import is_job
 from warmstart.projects.paths import is_absolute, is_plain
 from warmstart.projects.resolve import Project, find_project, follow_name
 from warmstart.store import ProjectNameRow, ProjectStore, Store
@@ -50,6 +51,18 @@ class ProjectBook:
     def find(self, text: str) -> Project:
         """Return the project that a person names: by identity, another name, a folder, or the end of an identity."""
         return find_project(self._projects, text)
+
+    def is_known(self, project: str) -> bool:
+        """Return whether sessions or templates of a project are stored."""
+        return self._projects.is_known(project)
+
+    def find_nearest(self, text: str) -> str | None:
+        """Return the stored project whose last part is spelled most like that of a text; None if none is alike."""
+        from difflib import get_close_matches
+
+        ends = {_name_end(project): project for project in self._projects.projects() if project and not is_job(project)}
+        near = get_close_matches(_name_end(text), ends, n=1)
+        return ends[near[0]] if near else None
 
     def list(self) -> list[ProjectSummary]:
         """Return the projects, the latest first."""
@@ -166,6 +179,11 @@ class ProjectBook:
             stored = f"stored are {', '.join(listed[:_LISTED])}{more}" if listed else "none is stored"
             raise NotFound(f"no project {text}; {stored}; see: warmstart projects list")
         return project
+
+
+def _name_end(project: str) -> str:
+    """Return the last part of an identity or folder, without a commit, for comparing how names are spelled."""
+    return project.rstrip("/").rpartition("/")[2].partition("@")[0].lower()
 
 
 def _expand(name: str) -> str:

@@ -84,6 +84,8 @@ def print_seed(ws: Warmstart, options: SeedOptions) -> None:
             thinking=options.thinking,
         )
     )
+    if options.project and place and (remark := _explain_unknown(ws, place.name)):
+        sys.stderr.write(remark + "\n")
     if options.as_json:
         from warmstart.doors.render.as_json import describe_seed
 
@@ -108,6 +110,18 @@ def _explain_project(place: Project | None, session: str | None) -> str:
         return f"project: {clean(place.name)}, of this folder; for all projects: --project '*'"
     which = "all" if session is None else "none"
     return f"project: {which}, because no session of this folder is stored; to choose one: --project NAME"
+
+
+def _explain_unknown(ws: Warmstart, project: str) -> str:
+    """Return that nothing of a project is stored, and the project that may be meant; empty if something is."""
+    if project == EVERYWHERE or ws.projects.is_known(project) or ws.notes.list(project=project):
+        return ""
+    near = ws.projects.find_nearest(project)
+    meant = f"did you mean {clean(near)}? " if near else ""
+    return (
+        f"project: no session of {clean(project)} is stored, so only templates of no project are used; "
+        f"{meant}see: warmstart projects list"
+    )
 
 
 def split(text: str | None) -> tuple[str, ...]:

@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from warmstart import __version__
 from warmstart.errors import ConfigError, WarmstartError
+
+if TYPE_CHECKING:
+    from warmstart.pipeline import Warmstart
 
 PATH = click.Path(path_type=Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value, for programs.")
@@ -148,5 +151,19 @@ def main(ctx: click.Context, home: Path | None, store: str | None) -> None:
     """Agents that start experienced: learn from transcripts which tool calls really worked."""
     from warmstart import config
     from warmstart.pipeline import Warmstart
+    from warmstart.store import may_exist
 
-    ctx.obj = ctx.with_resource(Warmstart(config.load(home, store)))
+    ws = ctx.obj = ctx.with_resource(Warmstart(config.load(home, store)))
+    if (home or store) and not may_exist(ws.settings.store_url):
+        ctx.call_on_close(lambda: _report_new_store(ws))
+
+
+def _report_new_store(ws: Warmstart) -> None:
+    """Say that a command made the store that --home or --store names, if nothing was put in: it may be mistyped."""
+    from warmstart.doors.render.terminal import clean
+    from warmstart.store import may_exist
+
+    url = ws.settings.store_url
+    with suppress(WarmstartError, OSError):
+        if may_exist(url) and not ws.count_sessions() and not ws.templates.stats()["templates"]:
+            click.echo(f"{clean(url)} is a new, empty store", err=True)

@@ -6,7 +6,7 @@ import click
 
 from warmstart.doors.cli.agent_commands import SeedOptions, print_seed
 from warmstart.doors.cli.main import json_option
-from warmstart.doors.cli.quick import CATEGORIES, MOST_EXAMPLES, TASK_TYPES
+from warmstart.doors.cli.quick import CATEGORIES, COMMANDS, MOST_EXAMPLES, TASK_TYPES, find_missing
 from warmstart.model import DIALECTS, Category, Dialect, TaskType
 from warmstart.pipeline import Warmstart
 
@@ -39,7 +39,7 @@ from warmstart.pipeline import Warmstart
 @click.option("--arm", help="The arm of this session, only while a paired experiment runs; otherwise the arm is drawn.")
 @click.option("--parent", help="The session that started this one, whose arm it inherits.")
 @click.option("--continues", is_flag=True, help="The session continues its parent, so it keeps the seed too.")
-@click.option("--job", help="The scheduled job that this session runs; examples of its own good runs come first.")
+@click.option("--job", help="Id of the scheduled job that this session runs; examples of its own good runs come first.")
 @click.option("--thinking", is_flag=True, help="The model thinks in signed blocks (Anthropic).")
 @json_option
 @click.pass_obj
@@ -70,6 +70,8 @@ def provision(
 
     TASK may also be the name of a template or of a category.
     """
+    if missing := find_missing(COMMANDS["provision",], click.get_current_context().params):
+        raise click.UsageError(missing)
     print_seed(
         ws,
         SeedOptions(

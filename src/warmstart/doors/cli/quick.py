@@ -29,6 +29,7 @@ class QuickCommand(NamedTuple):
     flags: Mapping[str, str]  # option -> field
     choices: Mapping[str, tuple[str, Sequence[str]]]  # option -> field, values
     numbers: Mapping[str, int | None]  # option -> the largest value; the smallest is 0
+    needs: Mapping[str, tuple[str, str]]  # field -> the field without which it means nothing, and why
 
 
 COMMANDS = {
@@ -44,6 +45,11 @@ COMMANDS = {
             "--dialect": ("dialect", DIALECTS),
         },
         numbers={"--budget": None, "--examples": MOST_EXAMPLES},
+        needs={
+            "continues": ("parent", "name the session that is continued"),
+            "parent": ("session", "a preview inherits no arm"),
+            "arm": ("session", "a preview has no arm"),
+        },
     ),
     ("notes", "brief"): QuickCommand(
         options=BriefOptions,
@@ -53,6 +59,7 @@ COMMANDS = {
         flags={"--json": "as_json"},
         choices={},
         numbers={"--budget": LONGEST_BRIEF},
+        needs={},
     ),
 }
 
@@ -86,7 +93,15 @@ def read_words(command: QuickCommand, words: Sequence[str]) -> dict[str, Any] | 
             if read is None:
                 return None
             fields[read[0]] = read[1]
-    return fields
+    return None if find_missing(command, fields) else fields
+
+
+def find_missing(command: QuickCommand, fields: Mapping[str, Any]) -> str:
+    """Return which option is missing beside another, and why; empty if none is."""
+    for field, (needed, why) in command.needs.items():
+        if fields.get(field) and not fields.get(needed):
+            return f"--{field} needs --{needed}: {why}"
+    return ""
 
 
 def _read_value(command: QuickCommand, option: str, value: str) -> tuple[str, str | int] | None:
