@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agents.machine import Machine, Program
+from agents.programs import CLAUDE_CODE
 from agents.proven import Finding, draw_table, make_table
 from agents.server import ModelServer, run_model
 from doors.hooks.events import wait_for_quiet
@@ -75,6 +76,13 @@ def program(request: pytest.FixtureRequest) -> Program:
     if not program.is_here:
         pytest.skip(f"{NO_AGENTS}: make agents")
     return program
+
+
+@pytest.fixture
+def first_agent(program: Program) -> None:
+    """Skip a test of code that is ours alone for a second agent."""
+    if program is not CLAUDE_CODE and not FULL:
+        pytest.skip(f"Claude Code's test runs the same code of ours, seconds of a real agent: {WANTS_FULL}")
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,7 @@ TROUBLES = {
     "damaged": 'PYTHONPATH={package} exec {program} "$@"\n',
     "hangs": "exec sleep 60\n",
 }
+OWN_TROUBLES = ("fails", "crashes", "damaged")  # for every agent alike
 
 
 def damage_package(folder: Path) -> Path:
@@ -124,6 +125,7 @@ class Proof:
         assert (note["since"]["met"], note["since"]["sessions"]) == (1, 1)
         assert read_log() == "", read_log()
 
+    @pytest.mark.usefixtures("first_agent")
     def test_two_sessions_at_once_are_told_and_read_back(self, machine: Machine) -> None:
         machine.model.play(machine.program.make_read(machine.project / "settings.yml"))
         with ThreadPoolExecutor(2) as pool:
@@ -175,6 +177,7 @@ class Proof:
         assert (measures["errors"], measures["judged"], measures["calls"], measures["turns"]) == (1, 2, 3, 4)
         assert read_note("settings.yml")["shown"] == 1
 
+    @pytest.mark.usefixtures("first_agent")
     def test_a_cold_session_gets_nothing(self, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
         choose_level(machine, "stop")
         monkeypatch.setenv("WARMSTART_HOLDOUT", "0.9")
@@ -187,6 +190,7 @@ class Proof:
         assert [request.count(BRIEF) + request.count(OURS) for request in ran.requests] == [0, 0]
         assert ran.session not in read_note("settings.yml")["sessions"]
 
+    @pytest.mark.usefixtures("first_agent")
     @pytest.mark.parametrize(("arm", "advised"), [("brief", 0), ("brief+advice", 1)])
     def test_an_experiment_compares_levels(self, machine: Machine, arm: str, advised: int) -> None:
         run("experiment", "start", "levels", "--arms", f"cold=.02,{arm}=.98")
@@ -199,6 +203,7 @@ class Proof:
         start, end = ran.requests
         assert (start.count(BRIEF), end.count(BRIEF), end.count(OURS)) == (1, 1, advised)
 
+    @pytest.mark.usefixtures("first_agent")
     def test_the_agent_goes_on_while_the_store_is_locked(self, machine: Machine) -> None:
         store = apsw.Connection(str(machine.home / ".warmstart" / "warmstart.db"))
         store.execute("BEGIN EXCLUSIVE")
@@ -210,6 +215,7 @@ class Proof:
         assert [request.count(OURS) + request.count(BRIEF) for request in ran.requests] == [0, 0, 0]
         assert "kept the database busy" in read_log()
 
+    @pytest.mark.usefixtures("first_agent")
     def test_the_agent_goes_on_with_a_damaged_store(self, machine: Machine) -> None:
         (machine.home / ".warmstart" / "warmstart.db").write_bytes(b"rubbish" * 1_000)
         ran = self.make_the_mistake(machine)
@@ -218,7 +224,11 @@ class Proof:
         Queue(machine.home / ".warmstart").forget(Queue(machine.home / ".warmstart").take())  # it waits for a person
 
     @pytest.mark.parametrize("trouble", TROUBLES)
-    def test_the_agent_goes_on_without_our_program(self, machine: Machine, tmp_path: Path, trouble: str) -> None:
+    def test_the_agent_goes_on_without_our_program(
+        self, machine: Machine, tmp_path: Path, trouble: str, request: pytest.FixtureRequest
+    ) -> None:
+        if trouble in OWN_TROUBLES:
+            request.getfixturevalue("first_agent")
         other = tmp_path / "warmstart"
         ours = self.replace_program(machine, other)
         if (script := TROUBLES[trouble]) is not None:

@@ -102,6 +102,7 @@ def test_an_approved_call_runs_and_only_then(guarded: Machine, deployed: Path) -
     ]
 
 
+@pytest.mark.usefixtures("first_agent")
 def test_a_denied_call_does_not_run_and_the_model_learns_why(guarded: Machine, deployed: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         session = start_session(guarded, pool)
@@ -111,6 +112,7 @@ def test_a_denied_call_does_not_run_and_the_model_learns_why(guarded: Machine, d
     assert not deployed.exists()
 
 
+@pytest.mark.usefixtures("first_agent")
 def test_without_the_daemon_the_call_does_not_run_and_uninstalling_frees_it(
     guarded: Machine, deployed: Path, daemon: subprocess.Popen[str]
 ) -> None:
