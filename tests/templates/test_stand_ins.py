@@ -216,6 +216,33 @@ def test_names_are_replaced_in_other_letters_and_in_ids(first: str, last: str) -
     assert "mtrelawney" not in text and "card_trelawney" not in text
 
 
+def test_particles_and_initials_are_no_names() -> None:
+    request = "Soy Maria J. de la Cruz Lopez, de la calle de la luna; AL 5"
+    call = make_call(
+        "get_booking", {"key": 1}, {"passenger": "Maria J. de la Cruz Lopez", "guest_name": "Al Vega"}, request
+    )
+    session, (changed,) = put_stand_ins(make_session(call, task=request), [call])
+    assert session.task == "Soy Alex J. de la Robin Example, de la calle de la luna; AL 5"
+    assert "Vega" not in (changed.excerpt or "")
+
+
+@pytest.mark.parametrize("owner", ["Support Team", "IT SUPPORT", "Deutsche Bank", "Billing"])
+def test_a_team_is_nobody(owner: str) -> None:
+    call = make_call("get_ticket", {"key": 1}, {"owner": owner}, f"Hand it to {owner}, IT is off")
+    _session, (changed,) = put_stand_ins(make_session(call, task="Hand it over"), [call])
+    assert (changed.intent, changed.excerpt) == (call.intent, call.excerpt)
+
+
+def test_an_account_in_a_coding_session_stays() -> None:
+    calls = (
+        make_call("mcp__hub__get_pull", {"owner": "octocat"}, {"username": "octocat", "author": "Mia Li"}, "look"),
+        make_call("Bash", {"command": "git clone hub.test/octocat/hello"}, "done", "clone it", ordinal=1),
+    )
+    _session, changed = put_stand_ins(make_session(*calls, task="Review it"), calls)
+    assert changed[0].arguments == {"owner": "octocat"} and changed[1].arguments == calls[1].arguments
+    assert "Mia" not in (changed[0].excerpt or "")
+
+
 def test_an_account_is_no_name() -> None:
     arguments = {"account_id": "fairweather_savings", "account_type": "savings"}
     call = make_call("get_balance", arguments, {"balance": 5}, "How much is on my savings account?")

@@ -74,6 +74,10 @@ _FIRST, _LAST = (
     ),
 )
 _LOGIN = frozenset(("user", "username", "login"))
+_ORGANIZATIONS = frozenset(
+    """team support department dept group office service services desk bank inc ltd llc gmbh ag corp company agency hr it
+    admin system sales billing hotel clinic hospital school university store shop center centre""".split()
+)
 _UNNAMED = frozenset("unknown none null n/a na test anonymous true false default root system".split())
 
 _STREET_KINDS = "|".join(
@@ -124,7 +128,7 @@ _TITLED = re.compile(rf"\b(?:Mr\.?|Mrs\.?|Ms\.|Dr\.|Herr|Frau|Sra?\.|Señora?|Ma
 _PARTICLE = r"(?:van|von|der|den|de|del|della|da|di|dos|la|le|el|al|bin|ibn|ter|zu)"
 _NAME_WORD = rf"(?:(?:Mc|Mac|[OD]['’])?{_CAPITALIZED}|[{_UPPER}]\.|{_PARTICLE})"
 _PERSON = re.compile(
-    rf"{_NAME_WORD}(?: {_NAME_WORD}){{0,3}} (?:Mc|Mac|[OD]['’])?{_CAPITALIZED}"
+    rf"{_NAME_WORD}(?: {_NAME_WORD}){{0,5}} (?:Mc|Mac|[OD]['’])?{_CAPITALIZED}"
     rf"|[{_UPPER}]{{2,}}(?: [{_UPPER}'’-]{{2,}}){{1,3}}"
 )
 _IDEOGRAPHS = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,8}")
@@ -160,6 +164,8 @@ def find_case_values(messages: Sequence[str], calls: Sequence[PastCall]) -> list
             found += [CaseValue("last", titled) for titled in _TITLED.findall(text)]
             found += [CaseValue("first", given) for given in _GIVEN.findall(text)]
             found += [CaseValue("last", family) for family in _FAMILY.findall(text)]
+    if len(business) < len(calls):  # a coding agent's: accounts are part of addresses there (`octocat/hello`)
+        found = [value for value in found if value.kind != "user" or not value.text.isalpha()]
     found = [_call_by_kind(value) for value in found]
     found += [name for value in found for name in _read_names(value)]
     if not any(value.kind in _ADDRESSED for value in found):
@@ -284,11 +290,11 @@ def _split_name(text: str) -> Iterator[CaseValue]:
     """Yield the parts of a person's name; none if the text is no name of two words."""
     if _IDEOGRAPHS.fullmatch(text):
         yield CaseValue("last", text)
-    elif _PERSON.fullmatch(text):
+    elif _PERSON.fullmatch(text) and _ORGANIZATIONS.isdisjoint(text.lower().split()):
         *given, family = text.split()
         while given and re.fullmatch(_PARTICLE, given[-1]):
             family = f"{given.pop()} {family}"
-        yield from (CaseValue("first", name) for name in given)
+        yield from (CaseValue("first", name) for name in given if not re.fullmatch(rf"{_PARTICLE}|.\.", name))
         yield CaseValue("last", family)
 
 

@@ -85,7 +85,7 @@ def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
         for first, last in product(names["first"], names["last"]):
             stand_ins.setdefault(f"{first} {last}", f"{stand_ins[first]} {stand_ins[last]}")
     for text, stand_in in list(stand_ins.items()):  # people also write their names and ids in other letters
-        if len(text) > 4 or text in names["first"] or text in names["last"]:
+        if len(text) > 4 or (len(text) > 2 and text in (*names["first"], *names["last"])):
             stand_ins.setdefault(text.upper(), stand_in.upper())
         if len(text) > 4:
             stand_ins.setdefault(text.lower(), stand_in.lower())
