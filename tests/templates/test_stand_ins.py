@@ -130,18 +130,19 @@ def test_a_payment_method_is_nobodys_name() -> None:
 
 ROLES = (
     "reporter owner counterparty to_name assignee requester customer contact recipient beneficiary next_of_kin guest author "
-    "patient passenger account_holder cardholder employee user display_name driver tenant student attendees"
+    "patient passenger account_holder cardholder employee user display_name driver tenant student attendees policyholder "
+    "witnesses pupil guardians signed_by acknowledged_by account_manager"
 ).split()
 
 
 @pytest.mark.parametrize("field", ROLES)
 def test_somebody_named_by_a_role_is_not_shown(field: str) -> None:
     request = "Unlock the account of Kurt Abendroth; KURT ABENDROTH waits, Mr. Abendroth called twice"
-    named = ["Kurt Abendroth"] if field == "attendees" else "Kurt Abendroth"
+    named = ["Kurt Abendroth"] if field == "attendees" else "Kurt Abendroth, 07700 900999"
     call = make_call("get_ticket", {"ticket_id": "TICK-78"}, {"priority": "high", field: named}, request)
     text = show(*put_stand_ins(make_session(call, task=request), [call]))
     assert "kurt" not in text.lower() and "abendroth" not in text.lower()
-    assert "ALEX EXAMPLE waits" in text
+    assert "ALEX EXAMPLE waits" in text and "Mr. Example called" in text
 
 
 def test_a_bare_name_is_somebodys_only_beside_somebodys_facts() -> None:
@@ -217,16 +218,59 @@ def test_names_are_replaced_in_other_letters_and_in_ids(first: str, last: str) -
 
 
 def test_particles_and_initials_are_no_names() -> None:
-    request = "Soy Maria J. de la Cruz Lopez, de la calle de la luna; AL 5"
+    request = "Me llamo Maria J. de la Cruz Lopez, de la calle de la luna; AL 5"
     call = make_call(
         "get_booking", {"key": 1}, {"passenger": "Maria J. de la Cruz Lopez", "guest_name": "Al Vega"}, request
     )
     session, (changed,) = put_stand_ins(make_session(call, task=request), [call])
-    assert session.task == "Soy Alex J. de la Robin Example, de la calle de la luna; AL 5"
+    assert session.task == "Me llamo Alex J. de la Robin Example, de la calle de la luna; AL 5"
     assert "Vega" not in (changed.excerpt or "")
 
 
-@pytest.mark.parametrize("owner", ["Support Team", "IT SUPPORT", "Deutsche Bank", "Billing"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("guest_name", name) for name in ("Nakagawa", "Ms. Nakagawa", "Nakagawa, Aiko")),
+        ("doctor", "Dr. Nakagawa"),
+    ],
+)
+def test_a_single_name_is_known_by_its_field_or_title(field: str, value: str) -> None:
+    request = "A table under the name Nakagawa, Ms Nakagawa calls back"
+    call = make_call("book_table", {field: value}, "Guest: Nakagawa\nPhone: 030 44556671\nSeats: 4", request)
+    text = show(*put_stand_ins(make_session(call, task=request), [call]))
+    assert "Nakagawa" not in text and "4455" not in text and "Seats: 4" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Order Dr. Martens 1460, a Mr. Coffee and 'Mrs. Robinson'",
+        "Play My Name Is Jonas, cook Soy Ginger Salmon",
+        "See PR 48213 and KB 50341",
+        "Her white boots, in the grace period of release 2026.11",
+        "Restart jenkins and apache/kafka",
+    ],
+)
+def test_words_that_only_look_like_somebodys_stay(text: str) -> None:
+    customer = {"customer_id": "C-77121", "first_name": "Grace", "last_name": "White"}
+    account = {"username": "jenkins", "login": "apache", "color": "white"}
+    calls = (make_call("get_customer", {"key": 1}, customer, text), make_call("get_account", {"key": 2}, account, text))
+    session, changed = put_stand_ins(make_session(*calls, task=text), calls)
+    assert session.task == text
+    assert json.loads(changed[1].excerpt or "") == account
+
+
+def test_names_are_replaced_where_nobody_writes_capitals() -> None:
+    request = "grace white here, where is the parcel of mrs white, file /clients/Grace_White/Letter_White.docx"
+    customer = {"customer_id": "C-77121", "first_name": "Grace", "last_name": "White", "username": "gwhite"}
+    call = make_call("get_customer", {"key": 1}, customer, request.lower())
+    session, (changed,) = put_stand_ins(make_session(call, task=request), [call])
+    assert changed.intent.startswith("alex example here, where is the parcel of mrs example")
+    assert session.task.endswith("/clients/Alex_Example/Letter_Example.docx")
+    assert "gwhite" not in (changed.excerpt or "")
+
+
+@pytest.mark.parametrize("owner", ["Support Team", "IT SUPPORT", "Deutsche Bank", "Billing", "Core Infrastructure"])
 def test_a_team_is_nobody(owner: str) -> None:
     call = make_call("get_ticket", {"key": 1}, {"owner": owner}, f"Hand it to {owner}, IT is off")
     _session, (changed,) = put_stand_ins(make_session(call, task="Hand it over"), [call])

@@ -13,9 +13,10 @@ from warmstart.model import ToolCall
 _STOPPED = {"cancelled": "cancelled", "canceled": "cancelled", "aborted": "cancelled", "interrupted": "cancelled",
             "blocked": "denied", "denied": "rejected", "rejected": "rejected", "declined": "rejected",
             "approval_required": "rejected", "pending_approval": "rejected"}  # fmt: skip
-_VERBS = {"cancelled": "cancel", "canceled": "cancel", "aborted": "abort", "interrupted": "interrupt",
-          "blocked": "block(?!chain)", "denied": "den(?:y|ied|ial)", "rejected": "reject",
-          "declined": "declin(?:e|ing)"}  # fmt: skip
+_ENDS = "(?:cancel|delete|remove|unsubscribe|end(?![a-z])|terminat|withdraw|void(?![a-z]))"
+_SHUTS = "(?:block(?!chain)|freeze|lock(?![a-z])|suspend|ban(?![a-z]))"
+_VERBS = {"cancelled": _ENDS, "canceled": _ENDS, "aborted": "abort", "interrupted": "interrupt", "blocked": _SHUTS,
+          "denied": "den(?:y|ied|ial)", "rejected": "reject", "declined": "declin(?:e|ing)"}  # fmt: skip
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _READS = re.compile(
     r"(?:^|[_.-])(?:get|list|search|find|read|view|show|query|look_?up|fetch|check|retrieve|describe)(?![a-z])"

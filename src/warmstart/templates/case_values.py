@@ -28,6 +28,7 @@ _LIST = re.compile(r'"([\w -]{1,60})"\s*:\s*\[((?:\s*"[^"\\]{1,120}"\s*,?)+)')
 _CUT_OFF = re.compile(r'"([\w -]{1,60})"\s*:\s*"([^"\n]{1,120})\n\[\.\.\. \d+ characters left out')
 _LEFT = re.compile(r'characters left out \.\.\.\]\n[^"\w]{0,4}"?([\w@.#\' -]{2,60})"')
 _NAMES_IN_ID = re.compile(r"([a-z]{2,})[_.]([a-z]{2,})[_.]?\d*(?:@|$)")
+_LINE = re.compile(r"^[ \t*-]*([^\W\d_][\w -]{1,30}?)[ \t]*:\**[ \t]+(\S.{0,118}?)[ \t]*$", re.M)  # `Phone: 030 4455`
 _TEXT = re.compile(r'"([^"\\]{1,120})"')
 
 _CATALOGUE = frozenset("product item flight sku variant model tool file host server branch commit session call".split())
@@ -37,10 +38,12 @@ _PEOPLE = frozenset(
 _PERSONS = frozenset(
     """full customer passenger patient holder cardholder recipient contact client guest employee person traveller traveler
     reporter owner counterparty assignee requester beneficiary payee payer sender receiver kin author driver tenant
-    landlord student teacher attendee participant member applicant insured doctor physician spouse signer user""".split()
+    landlord student pupil teacher attendee participant member applicant insured policyholder claimant doctor physician
+    spouse child parent mother father guardian signer user approver manager adjuster witness witnesse technician picker
+    attn reviewer clerk waiter ansprechpartner""".split()
 )
 _NAME_FIELDS = frozenset("name nombre nome naam navn nom".split())
-_WHOSE = frozenset("to from display legal preferred real".split())  # of a name: nothing but a person has one
+_WHOSE = frozenset("to from display legal preferred real".split())  # of a name: mostly a person's
 _CASES = frozenset(
     """order reservation booking payment transaction invoice ticket case claim passenger patient loyalty membership
     passport ssn license licence tracking card certificate confirmation policy shipment refund contract loan iban
@@ -76,13 +79,18 @@ _FIRST, _LAST = (
 _LOGIN = frozenset(("user", "username", "login"))
 _ORGANIZATIONS = frozenset(
     """team support department dept group office service services desk bank inc ltd llc gmbh ag corp company agency hr it
-    admin system sales billing hotel clinic hospital school university store shop center centre""".split()
+    admin system sales billing hotel clinic hospital school university store shop center centre infrastructure operations
+    ops reliability engineering platform security network alerts robot bot release""".split()
 )
 _UNNAMED = frozenset("unknown none null n/a na test anonymous true false default root system".split())
 
 _STREET_KINDS = "|".join(
     """Street St Avenue Ave Road Rd Drive Dr Lane Ln Boulevard Blvd Court Ct Way Place Pl Highway Hwy Terrace Parkway
     Circle""".split()
+)
+_STATES = "|".join(
+    """AL AK AZ AR CA CO CT DC DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI
+    SC SD TN TX UT VT VA WA WV WI WY""".split()
 )
 _CASE_WORDS = "reservation|booking|confirmation"
 _CAPITALIZED = rf"[{_UPPER}][{_LOWER}]+(?:[-'’][{_UPPER}]?[{_LOWER}]+)?"
@@ -110,9 +118,10 @@ _MESSAGES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("id", re.compile(rf"(?i:\b(?:{_CASE_WORDS}|order|ticket|claim)s?\b)[^.\n]{{0,30}}?\b((?=\w*\d)[A-Z0-9]{{6,12}})\b")),
     ("id", re.compile(rf"(?i:\b(?:{_CASE_WORDS})s?\b)[^.\n]{{0,20}}?\b([A-Z]{{6}})\b")),
     ("street", re.compile(rf"\b(\d{{1,5}}(?: [A-Z][a-z]+){{1,3}} (?:{_STREET_KINDS}))\b\.?")),
+    ("street", re.compile(rf"\b([{_UPPER}][{_LOWER}]+(?:straße|strasse|str\.|allee|weg|platz|gasse) \d{{1,4}}[a-z]?)\b")),
     ("street", re.compile(r"\b((?:Suite|Apt\.?|Apartment|Unit) #?\d{1,5}[A-Z]?)\b")),
     ("zip", re.compile(r"(?i:\b(?:zip|postal|post)[ -]?code\b|\bzip\b)\D{0,12}(\d{5}(?:-\d{4})?)\b")),
-    ("zip", re.compile(r"\b[A-Z]{2},? (\d{5}(?:-\d{4})?)\b")),
+    ("zip", re.compile(rf"\b(?:{_STATES}),? (\d{{5}}(?:-\d{{4}})?)\b")),
     ("birth", re.compile(rf"{_BORN}[^.\n]{{0,30}}?{_DATE}")),
     ("id", re.compile(rf"(?i:\b{_SECRET_WORDS}\b){_LINK}[\"'‘“`]?((?=[\w!@#$%^&*-]*\d)[\w!@#$%^&*-]{{4,64}})")),
     ("id", re.compile(r"(?i:\b(?:passport|licen[cs]e|policy|insurance|social security|account|card)\b(?: number| no\.?| id)?)"
@@ -120,17 +129,18 @@ _MESSAGES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("phone", re.compile(r"(?<![\w-])(\+?\d{0,2}[ -]?\(?\d{3}\)?[ -]\d{3}[ -]\d{4})(?![\w-])")),
 )  # fmt: skip
 _NAMED = re.compile(
-    rf"(?i:\bname(?:['’]s|\s+is|\s+ist)?\s*:?\**\s+(?:is\s+)?|\bI['’]m\s+|\bI am\s+|\bthis is\s+"
-    rf"|\b(?:ich hei(?:ß|ss)e|ich bin|soy|me llamo|mi nombre es|je m['’]appelle|je suis|mi chiamo|sono|meu nome é)\s+"
+    rf"(?i:\bname(?:['’]s|\s+is|\s+ist)?\s*:?\**\s+(?:is\s+)?(?!is\b)|\bI['’]m\s+|\bI am\s+|\bthis is\s+"
+    rf"|\b(?:ich hei(?:ß|ss)e|ich bin|me llamo|mi nombre es|je m['’]appelle|je suis|mi chiamo|meu nome é)\s+"
     rf"|\b(?:user|customer|passenger|client|patient|mr|mrs|ms|dr|herr|frau|señora?|signora?|madame|monsieur)\.?\s+){_NAME}"
 )
-_TITLED = re.compile(rf"\b(?:Mr\.?|Mrs\.?|Ms\.|Dr\.|Herr|Frau|Sra?\.|Señora?|Madame|Monsieur) ({_CAPITALIZED})\b")
+_TITLE = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|Sra?|Señora?|Mme|Madame|M|Monsieur)\.? ")
 _PARTICLE = r"(?:van|von|der|den|de|del|della|da|di|dos|la|le|el|al|bin|ibn|ter|zu)"
 _NAME_WORD = rf"(?:(?:Mc|Mac|[OD]['’])?{_CAPITALIZED}|[{_UPPER}]\.|{_PARTICLE})"
 _PERSON = re.compile(
     rf"{_NAME_WORD}(?: {_NAME_WORD}){{0,5}} (?:Mc|Mac|[OD]['’])?{_CAPITALIZED}"
     rf"|[{_UPPER}]{{2,}}(?: [{_UPPER}'’-]{{2,}}){{1,3}}"
 )
+_SORTED = re.compile(rf"{_CAPITALIZED}, {_CAPITALIZED}")
 _IDEOGRAPHS = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,8}")
 
 
@@ -161,16 +171,24 @@ def find_case_values(messages: Sequence[str], calls: Sequence[PastCall]) -> list
             found += [CaseValue(kind, value) for kind, value in _scan(text, (*_EVERYWHERE, *_MESSAGES))]
             for named in _NAMED.finditer(text):
                 found += [CaseValue("first", named[1]), CaseValue("last", named[2])]
-            found += [CaseValue("last", titled) for titled in _TITLED.findall(text)]
             found += [CaseValue("first", given) for given in _GIVEN.findall(text)]
             found += [CaseValue("last", family) for family in _FAMILY.findall(text)]
-    if len(business) < len(calls):  # a coding agent's: accounts are part of addresses there (`octocat/hello`)
-        found = [value for value in found if value.kind != "user" or not value.text.isalpha()]
     found = [_call_by_kind(value) for value in found]
     found += [name for value in found for name in _read_names(value)]
+    found = _drop_accounts(found)
     if not any(value.kind in _ADDRESSED for value in found):
         found = [value for value in found if value.kind != "zip"]  # of a town: nobody lives there by name
     return list(dict.fromkeys(found))
+
+
+def _drop_accounts(found: Sequence[CaseValue]) -> list[CaseValue]:
+    """Return the values without accounts that are words (`apache`): somebody's holds a name that is known (`mgarcia`)."""
+    names = [value.text.lower() for value in found if value.kind == "last" and len(value.text) > 3]
+    return [
+        value
+        for value in found
+        if value.kind != "user" or not value.text.isalpha() or any(name in value.text for name in names)
+    ]
 
 
 def _call_by_kind(value: CaseValue) -> CaseValue:
@@ -231,6 +249,8 @@ def _read_result(text: str, tool: str = "") -> Iterator[CaseValue]:
     try:
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
+        for key, text_of_line in _LINE.findall(text):
+            yield from _take(key, tool, text_of_line)
         for key, word, number in _PAIR.findall(text):
             yield from _take(key, tool, word or number)
         for key, items in _LIST.findall(text):
@@ -273,37 +293,50 @@ def _take(key: str, parent: str, text: str) -> Iterator[CaseValue]:
     if not text or len(text) > _LONGEST or "{{" in text:
         return
     words = [word.lower() for word in _WORD.findall(key)]
-    names = list(_split_name(text)) if _is_person(words, parent) else []
+    kind = _classify(words)
+    is_named = kind not in ("first", "last") and _is_person(words, parent)
+    names = list(_split_name(text, words)) if is_named else []
     yield from names
-    kind = _classify(words) if not names else None
+    if names:
+        return
     if kind and text.lower() not in _UNNAMED and (_FORMS[kind].fullmatch(text) or _is_login(kind, words, text)):
         yield CaseValue(kind, text)
 
 
 def _is_login(kind: Kind, words: Sequence[str], text: str) -> bool:
     """Return whether a value is a user's name without any sign (`mgarcia`): only its field can say so."""
-    is_word = text.islower() and text.isalpha() and text not in ID_WORDS
+    is_word = text.islower() and text.isalpha() and text not in ID_WORDS | _ORGANIZATIONS
     return kind == "user" and not _LOGIN.isdisjoint(words) and is_word
 
 
-def _split_name(text: str) -> Iterator[CaseValue]:
-    """Yield the parts of a person's name; none if the text is no name of two words."""
-    if _IDEOGRAPHS.fullmatch(text):
-        yield CaseValue("last", text)
-    elif _PERSON.fullmatch(text) and _ORGANIZATIONS.isdisjoint(text.lower().split()):
-        *given, family = text.split()
+def _split_name(text: str, words: Sequence[str]) -> Iterator[CaseValue]:
+    """Yield the parts of a person's name. A single word must be a title's or a name field's: `owner` may be a team."""
+    title = _TITLE.match(text)
+    name = _TITLE.sub("", text, count=1)
+    if _SORTED.fullmatch(name):
+        name = " ".join(reversed(name.split(", ")))
+    name = name.partition(",")[0]  # a phone may follow
+    is_single = title is not None or (words[-1] in _NAME_FIELDS and _WHOSE.isdisjoint(words))
+    if _IDEOGRAPHS.fullmatch(name):
+        yield CaseValue("last", name)
+    elif not _ORGANIZATIONS.isdisjoint(name.lower().split()):
+        return
+    elif _PERSON.fullmatch(name):
+        *given, family = name.split()
         while given and re.fullmatch(_PARTICLE, given[-1]):
             family = f"{given.pop()} {family}"
-        yield from (CaseValue("first", name) for name in given if not re.fullmatch(rf"{_PARTICLE}|.\.", name))
+        yield from (CaseValue("first", one) for one in given if not re.fullmatch(rf"{_PARTICLE}|.\.", one))
         yield CaseValue("last", family)
+    elif is_single and re.fullmatch(_CAPITALIZED, name):
+        yield CaseValue("last", name)
 
 
 def _is_person(words: Sequence[str], parent: str) -> bool:
-    """Return whether a field names somebody: `passenger_name`, the `name` of a customer, `reporter`, `next_of_kin`."""
+    """Return whether a field names somebody: `passenger_name`, the `name` of a customer, `reporter`, `signed_by`."""
     if not words:
         return False
     if words[-1] not in _NAME_FIELDS:
-        return words[-1].rstrip("s") in _PERSONS
+        return words[-1].rstrip("s") in _PERSONS or (words[-1] == "by" and len(words) > 1)
     if len(words) > 1:
         return bool((_PERSONS | _WHOSE) & set(words))
     return bool((_PERSONS | _PEOPLE) & {word.lower().rstrip("s") for word in _WORD.findall(parent)})

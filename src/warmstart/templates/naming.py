@@ -18,6 +18,7 @@ from warmstart.calls.shapes import strings_in
 from warmstart.calls.words import AGENT_WORDS, FILLER_WORDS, find_words, singular, stem
 from warmstart.templates import topics
 from warmstart.templates.candidates import SessionDigest
+from warmstart.templates.stand_ins import MADE_UP_NAMES
 
 _TOPICS = 2  # words about the subject
 _SHARE = 0.5  # share of the sessions that must have a verb or an action
@@ -121,7 +122,7 @@ class WorkNames:
 
 
 def _collect_facts(session: SessionDigest) -> _Facts:
-    said = [word for word in find_topic_words(session.task) if word not in _VAGUE and word.isascii()]
+    said = [word for word in find_topic_words(session.task) if word not in _VAGUE | MADE_UP_NAMES and word.isascii()]
     verbs = {verb for word in said for verb in (word, stem(word), f"{stem(word)}e") if verb in _VERBS}
     texts = [text[:_VALUE] for c in session.candidates for text in strings_in(c.example.arguments)]
     texts += [c.example.intent for c in session.candidates if c.example.intent not in session.task]

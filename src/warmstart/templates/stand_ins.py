@@ -20,6 +20,21 @@ from warmstart.templates.case_values import ID_WORDS, CaseValue, Kind, find_case
 
 _FIRST = ("Alex", "Robin", "Kim", "Sam", "Jo", "Dana", "Noa", "Chris", "Pat", "Terry")
 _LAST = ("Example", "Sample", "Specimen", "Placeholder", "Fictional", "Pattern", "Instance", "Model", "Proxy", "Dummy")
+MADE_UP_NAMES = frozenset(
+    "alex robin kim dana noa chris terry example specimen placeholder fictional".split()
+)  # no topics
+_WORD_NAMES = frozenset(  # names that are also words, from five letters on: only their capital tells
+    """angel april archer baker banks berry bishop black bloom bowman brave brook brooks brown cannon carter chance charity
+    chase christian church clark coleman cooper crystal daisy dawson destiny duke early english faith field fields fisher
+    flowers forest foster fowler frank franklin gardner gates glass golden grace grant graves green hardy harmony harper
+    haven hazel heath holly hooper hunter jewel joiner jordan judge justice knight large liberty light lilac lilly little
+    london madison major marsh marshall mason mercy merry miles miller mills moody moore morning noble novel olive paige
+    paris parker parks pearl penny piper plummer pointer porter potter powers price pride prince quick ranger reader
+    rhodes rivers robin rowan royal rusty sailor sawyer savage serenity sharp shepherd silver skinner small snow spring
+    steel steele stern stock stone storm street strong summer summers sunny swift taylor temple tower trinity turner tyler
+    usher victor victoria violet virginia walker walls waters weaver weeks wells wheeler white willow winter winters
+    woods wright young""".split()
+)
 _RUN = re.compile(r"[A-Za-z]+|\d+")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MOST = 2_000  # values of one session
@@ -39,28 +54,34 @@ def put_stand_ins(session: PastSession, calls: Sequence[PastCall]) -> tuple[Past
         return session, list(calls)
     stand_ins = name_stand_ins(values)
     replace = _make_replacer(stand_ins)
-    stored = tuple(_change_call(call, replace) for call in session.calls)
-    changed = [_change_call(call, replace) for call in calls]
+    replace_low = _make_replacer(_lower_names(values, stand_ins) | stand_ins)
+
+    def say(text: str) -> str:
+        return replace_low(text) if text.islower() else replace(text)
+
+    stored = tuple(_change_call(call, replace, say) for call in session.calls)
+    changed = [_change_call(call, replace, say) for call in calls]
     made_up = tuple(dict.fromkeys(stand_ins.values()))
-    return structs.replace(session, task=replace(session.task), calls=stored, stand_ins=made_up), changed
+    return structs.replace(session, task=say(session.task), calls=stored, stand_ins=made_up), changed
 
 
-def _change_call(call: PastCall, replace: Callable[[str], str]) -> PastCall:
+def _lower_names(values: Iterable[CaseValue], stand_ins: Mapping[str, str]) -> dict[str, str]:
+    """Return all names as people write them who use no capitals; elsewhere `white` and `grace` are words."""
+    names = [value.text for value in values if value.kind in ("first", "last") and len(value.text) > 4]
+    return {name.lower(): stand_ins[name].lower() for name in names if name in stand_ins}
+
+
+def _change_call(call: PastCall, replace: Callable[[str], str], say: Callable[[str], str]) -> PastCall:
     cause = replace(call.outcome.cause) if call.outcome.cause else call.outcome.cause
     return structs.replace(
         call,
         arguments=replace_in(call.arguments, replace),
-        intent=replace(call.intent),
-        asked=replace(call.asked),
-        closing=replace(call.closing),
+        intent=say(call.intent),
+        asked=say(call.asked),
+        closing=say(call.closing),
         excerpt=replace(call.excerpt) if call.excerpt else call.excerpt,
         outcome=structs.replace(call.outcome, cause=cause),
     )
-
-
-def make_replacer(values: Iterable[CaseValue]) -> Callable[[str], str]:
-    """Return a function that replaces the values in a text, the longest first and whole words only."""
-    return _make_replacer(name_stand_ins(values))
 
 
 def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
@@ -82,16 +103,18 @@ def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
             stand_ins[value.text] = make_stand_in(value, numbers[same])
     names = {kind: [value.text for value in values if value.kind == kind] for kind in ("first", "last")}
     if len(names["first"]) * len(names["last"]) <= _PAIRS:  # also a name that is too short by itself: `sara doe`
-        for first, last in product(names["first"], names["last"]):
-            stand_ins.setdefault(f"{first} {last}", f"{stand_ins[first]} {stand_ins[last]}")
+        for first, last, sign in product(names["first"], names["last"], " _-."):
+            stand_ins.setdefault(f"{first}{sign}{last}", f"{stand_ins[first]}{sign}{stand_ins[last]}")
+    single = {*names["first"], *names["last"]}
     for text, stand_in in list(stand_ins.items()):  # people also write their names and ids in other letters
-        if len(text) > 4 or (len(text) > 2 and text in (*names["first"], *names["last"])):
+        if len(text) > (2 if text in single else 4):
             stand_ins.setdefault(text.upper(), stand_in.upper())
-        if len(text) > 4:
+        if len(text) > 4 and not (text in single and text.lower() in _WORD_NAMES):
             stand_ins.setdefault(text.lower(), stand_in.lower())
-            if text in names["last"]:  # in an id: `credit_card_trelawney`
-                stand_ins.setdefault(f"_{text.lower()}", f"_{stand_in.lower()}")
-                stand_ins.setdefault(f"{text.lower()}_", f"{stand_in.lower()}_")
+        if len(text) > 4 and text in names["last"]:  # in an id: `credit_card_trelawney`
+            for name, other in ((text, stand_in), (text.lower(), stand_in.lower())):
+                stand_ins.setdefault(f"_{name}", f"_{other}")
+                stand_ins.setdefault(f"{name}_", f"{other}_")
         if "@" in text:
             stand_ins.setdefault(quote(text), quote(stand_in))
     return stand_ins
