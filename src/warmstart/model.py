@@ -317,7 +317,7 @@ class Example(Struct, frozen=True, kw_only=True):
     failures: int = 0  # calls of this shape that failed
     calls: tuple[ExampleCall, ...] = ()  # all calls that met the request, in order; empty: this call is one of several
     closing: str = ""  # the agent's own words after the last call, shortened
-    stand_ins: tuple[str, ...] = ()  # values in calls and results that are made up, in place of secret or personal ones
+    stand_ins: tuple[str, ...] = ()  # values in the calls that are made up, in place of secret or personal ones
 
     @property
     def is_whole(self) -> bool:

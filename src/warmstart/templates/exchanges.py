@@ -27,9 +27,8 @@ MOST_CALLS = 8  # of an exchange that is shown whole
 _RESULT = 240  # characters of each call's result
 _SIZE = 4_000  # characters of all calls and results together
 _TASK = 300  # characters of the session's first request
-_MOST_LISTED = 10  # stand-ins that a note names
+_MOST_LISTED = 6  # stand-ins that a note names
 _WORD = re.compile(r"[^\W_]+")
-_DIGIT = re.compile(r"\d")
 _ALIKE = 0.7  # two exchanges with the same calls are one if their requests share this many words
 
 
@@ -107,17 +106,14 @@ def _belongs(call: PastCall) -> bool:
 
 
 def name_made_up(example: Example, stand_ins: Sequence[str]) -> Example:
-    """Return an example that names the stand-ins in its calls, and the ids and numbers in its results: a model copies them.
+    """Return an example that names the stand-ins in its calls.
 
-    Names and addresses in results look made up by themselves, and naming them takes room from other examples.
+    Those in results are not named: that kept no model from copying them, and took the room of other examples.
     """
     if not stand_ins:
         return example
     calls = "\n".join(canonical(call.arguments).decode("utf-8", "replace") for call in example.shown)
-    results = "\n".join(call.result for call in example.shown)
-    found = find_stand_ins(calls, stand_ins)
-    found += [value for value in find_stand_ins(results, stand_ins) if _DIGIT.search(value) and "xample" not in value]
-    return structs.replace(example, stand_ins=tuple(dict.fromkeys(found))[:_MOST_LISTED])
+    return structs.replace(example, stand_ins=tuple(find_stand_ins(calls, stand_ins)[:_MOST_LISTED]))
 
 
 def list_further(

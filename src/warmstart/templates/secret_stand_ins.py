@@ -32,7 +32,7 @@ def put_secret_stand_ins(example: Example) -> Example | None:
         if not set(_PLACEHOLDER.findall(canonical(call.arguments).decode("utf-8", "replace"))) <= given:
             return None
         given |= set(_PLACEHOLDER.findall(call.result))
-    names = {name for call in example.shown for name in _PLACEHOLDER.findall(_write_call(call))}
+    names = {name for call in example.shown for name in _PLACEHOLDER.findall(canonical(call.arguments).decode())}
     return structs.replace(
         example,
         arguments=replace_in(example.arguments, _replace),
