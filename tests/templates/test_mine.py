@@ -88,12 +88,12 @@ class TestExamples:
         both = session(
             "s1",
             call("get_order", {"order_id": "#W1"}, '{"total": 10}', intent="Where is my order #W1?"),
-            call("get_user", {"user_id": "ann_1"}, '{"name": "Ann"}', intent="Where is my order #W1?"),
+            call("get_user", {"user_id": "ann_1"}, '{"level": "gold"}', intent="Where is my order #W1?"),
         )
         draft = learn_one(both)
         assert {(one.tool, one.result) for one in draft.examples} == {
             ("get_order", '{"total": 10}'),
-            ("get_user", '{"name": "Ann"}'),
+            ("get_user", '{"level": "gold"}'),
         }
         assert {one.step for one in draft.examples} == {0, 1}
         assert {one.session for one in draft.examples} == {"s1"}

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
-from urllib.parse import quote
 
 from msgspec import structs
 
@@ -116,7 +115,7 @@ def name_stand_ins(values: Iterable[CaseValue]) -> dict[str, str]:
                 stand_ins.setdefault(f"_{name}", f"_{other}")
                 stand_ins.setdefault(f"{name}_", f"{other}_")
         if "@" in text:
-            stand_ins.setdefault(quote(text), quote(stand_in))
+            stand_ins.setdefault(text.replace("@", "%40"), stand_in.replace("@", "%40"))
     return stand_ins
 
 
