@@ -53,10 +53,11 @@ def put_stand_ins(session: PastSession, calls: Sequence[PastCall]) -> tuple[Past
         return session, list(calls)
     stand_ins = name_stand_ins(values)
     replace = _make_replacer(stand_ins)
-    replace_low = _make_replacer(_lower_names(values, stand_ins) | stand_ins)
+    small = _list_small(values, stand_ins)
+    replace_small = _make_replacer(small | stand_ins) if small else replace
 
     def say(text: str) -> str:
-        return replace_low(text) if text.islower() else replace(text)
+        return replace_small(text) if text.islower() else replace(text)
 
     stored = tuple(_change_call(call, replace, say) for call in session.calls)
     changed = [_change_call(call, replace, say) for call in calls]
@@ -64,10 +65,12 @@ def put_stand_ins(session: PastSession, calls: Sequence[PastCall]) -> tuple[Past
     return structs.replace(session, task=say(session.task), calls=stored, stand_ins=made_up), changed
 
 
-def _lower_names(values: Iterable[CaseValue], stand_ins: Mapping[str, str]) -> dict[str, str]:
-    """Return all names as people write them who use no capitals; elsewhere `white` and `grace` are words."""
-    names = [value.text for value in values if value.kind in ("first", "last") and len(value.text) > 4]
-    return {name.lower(): stand_ins[name].lower() for name in names if name in stand_ins}
+def _list_small(values: Iterable[CaseValue], stand_ins: Mapping[str, str]) -> dict[str, str]:
+    """Return the names that are words in small letters (`white`), for messages of people who use no capitals."""
+    names = [value.text for value in values if value.kind in ("first", "last") and value.text.lower() in _WORD_NAMES]
+    return {
+        name.lower(): stand_ins[name].lower() for name in names if name in stand_ins and name.lower() not in stand_ins
+    }
 
 
 def _change_call(call: PastCall, replace: Callable[[str], str], say: Callable[[str], str]) -> PastCall:
